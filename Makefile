@@ -1,0 +1,51 @@
+# Two commands do everything on a fresh machine with Python 3.11 or newer:
+#   make demo          shows `kvlint check` on the examples
+#   make test          runs the suite, the linters, the type checker, and kvlint on itself
+#   make test-engines  runs the tests that download released engines
+# Environments are rebuilt only when pyproject.toml changes (stamp files in .venv).
+
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; \
+	done)
+BIN := .venv/bin
+# Where test-engines keeps the unpacked wheels.
+export KVLINT_ENGINES_CACHE ?= $(HOME)/.cache/kvlint-engines
+
+.PHONY: demo test test-engines format clean
+.DELETE_ON_ERROR:
+
+demo: .venv/.installed
+	@# Findings exist in the examples, that is their purpose: only exit 2 is a failure here.
+	$(BIN)/kvlint check examples || [ $$? -eq 1 ]
+
+test: .venv/.installed-dev
+	$(BIN)/python -m pytest
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy -p kvlint
+	$(BIN)/kvlint check kvlint rules runtime_checks
+
+test-engines: .venv/.installed-dev
+	$(BIN)/python -m pytest -m engines tests/engines
+
+format: .venv/.installed-dev
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean:
+	rm -rf .venv build dist kvlint_geometry.egg-info
+
+.venv/.created:
+	@[ -n "$(PYTHON)" ] || { echo "kvlint needs Python 3.11 or newer; none found" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/.installed: .venv/.created pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+# Dependency groups need pip 25.1, newer than what Python 3.11 brings along.
+.venv/.installed-dev: .venv/.installed
+	$(BIN)/python -m pip install --quiet "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable ".[test]" --group dev
+	@touch $@

@@ -1,0 +1,94 @@
+"""The facts of one definition, as lowering leaves them. No libcst in here."""
+
+from dataclasses import dataclass, field
+
+from kvlint.analysis.outline import Definition
+from kvlint.analysis.terms import Call, Term
+
+Place = tuple[int, int, int, int]  # line, column, end line, end column; all from 1
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where in the control flow a fact stands.
+
+    `block`: ids of the enclosing blocks, outermost first; `order`: running number of
+    the statement; `loops`: ids of the enclosing loops, outermost first.
+    """
+
+    block: tuple[int, ...]
+    order: int
+    loops: tuple[int, ...]
+
+    def dominates(self, other: "Where") -> bool:
+        """Whether each run that comes to `other` came through here before."""
+        return other.block[: len(self.block)] == self.block and self.order < other.order
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    id: int
+    over: Term
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A value that the code computes: assigned, passed, returned, appended."""
+
+    term: Term
+    place: Place
+    where: Where
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    call: Call
+    place: Place
+    where: Where
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """`of.name = value`, `of.name[key] = value` or `of.name.append(value)`."""
+
+    of: Term
+    name: str
+    key: Term | None
+    value: Term
+    place: Place
+    where: Where
+    appended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """`condition` holds wherever `where` dominates; it stands at `place`."""
+
+    condition: Term
+    place: Place
+    where: Where
+    raises: bool
+
+
+@dataclass(slots=True)
+class Body:
+    definition: Definition
+    loops: dict[int, Loop] = field(default_factory=dict)
+    roots: list[Root] = field(default_factory=list)
+    calls: list[CallSite] = field(default_factory=list)
+    stores: list[Store] = field(default_factory=list)
+    returns: list[Root] = field(default_factory=list)
+    guards: list[Guard] = field(default_factory=list)
+    running: dict[tuple[str, int], list[Term]] = field(default_factory=dict)
+    spans: dict[Term, list[tuple[Place, Where]]] = field(default_factory=dict)
+
+    def place_of(self, term: Term) -> tuple[Place, Where] | None:
+        """The first place where `term` itself was written or first computed."""
+        written = self.spans.get(term)
+        if written:
+            return written[0]
+        for root in self.roots:
+            if root.term.contains(term):
+                return root.place, root.where
+        return None

@@ -1,0 +1,492 @@
+"""One expression of the syntax tree to one term."""
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import libcst as cst
+
+from kvlint.analysis.bodies import Body, CallSite, Loop, Place, Where
+from kvlint.analysis.outline import Outline, module_of
+from kvlint.analysis.terms import (
+    Arange,
+    Call,
+    Choice,
+    Each,
+    Field,
+    Fold,
+    Global,
+    Index,
+    Item,
+    Literal,
+    Many,
+    Mapping,
+    Not,
+    Opaque,
+    Operation,
+    Sequence,
+    Slice,
+    Term,
+    bounded,
+    path_of,
+)
+from kvlint.analysis.vocabulary import apis
+
+Environment = dict[str, Term]
+
+_BINARY: dict[type, str] = {
+    cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*", cst.FloorDivide: "//", cst.Divide: "/",
+    cst.Modulo: "%", cst.Power: "**", cst.LeftShift: "<<", cst.RightShift: ">>",
+    cst.BitAnd: "&", cst.BitOr: "|", cst.BitXor: "^", cst.MatrixMultiply: "@",
+}  # fmt: skip
+_COMPARE: dict[type, str] = {
+    cst.Equal: "==", cst.NotEqual: "!=", cst.LessThan: "<", cst.LessThanEqual: "<=",
+    cst.GreaterThan: ">", cst.GreaterThanEqual: ">=", cst.Is: "is", cst.IsNot: "is not",
+    cst.In: "in", cst.NotIn: "not in",
+}  # fmt: skip
+
+ZERO = Literal(0)
+PART = "part"  # key of a value unpacked from a tuple; entry 0 of a list has a plain key
+
+
+def part(of: Term, number: int) -> Term:
+    """Element `number` of a tuple that is unpacked (a return value, a pair)."""
+    match of:
+        case Sequence(items) if number < len(items):
+            return items[number]
+        case Choice(test, then, other):
+            return bounded(Choice(test, part(then, number), part(other, number)))
+        case Each(Sequence(items), loop) if items and all(
+            isinstance(i, Sequence) and number < len(i.items) for i in items
+        ):
+            return Each(Sequence(tuple(i.items[number] for i in items)), loop)  # type: ignore[attr-defined]
+        case Each(Many(element, over, _, None), _) if isinstance(element, Sequence):
+            if number < len(element.items):
+                return bounded(_element(Many(element.items[number], over, of.loop), of.loop))
+    return Item(of, Literal((PART, number)))
+
+
+def is_part(key: Term) -> int | None:
+    match key:
+        case Literal((str(tag), int(number))) if tag == PART:
+            return number
+    return None
+
+
+def _element(over: Term, loop: int) -> Term:
+    return Each(over, loop)
+
+
+def item(of: Term, key: Term) -> Term:
+    """`of[key]`, with the element of a loop recognised."""
+    match of, key:
+        case Sequence(items), Literal(int(number)) if -len(items) <= number < len(items):
+            if not any(isinstance(i, Many) for i in items):
+                return items[number]
+        case Mapping(keys, values), _:
+            for known, value in zip(keys, values, strict=True):
+                if known == key:
+                    return value
+        case _, Index(over, loop) if over == of:
+            return Each(of, loop)
+        case _, Each(over, loop) if over == of:
+            return Each(of, loop)
+    return Item(of, key)
+
+
+class Expressions:
+    """Lowers expressions of one definition; statements live in `lower`."""
+
+    def __init__(
+        self, outline: Outline, body: Body, places: dict[int, Place], line_offset: int
+    ) -> None:
+        self.outline = outline
+        self.body = body
+        self._places = places
+        self._offset = line_offset
+        self._module = module_of(outline.path)
+        self.where = Where((0,), 0, ())
+        self._loop_count = 0
+        self._memo_calls: set[int] = set()
+
+    def place(self, node: cst.CSTNode) -> Place:
+        line, column, end_line, end_column = self._places.get(id(node), (1, 1, 1, 1))
+        return line + self._offset, column, end_line + self._offset, end_column
+
+    def new_loop(self, over: Term, node: cst.CSTNode) -> int:
+        self._loop_count += 1
+        place = self.place(node)
+        loop = place[0] * 1000 + self._loop_count
+        self.body.loops[loop] = Loop(loop, over, place)
+        return loop
+
+    def lower(self, node: cst.BaseExpression, env: Environment) -> Term:
+        handler = _HANDLERS.get(type(node))
+        if handler is None:
+            return Opaque(f"{type(node).__name__} is not followed")
+        term = bounded(handler(self, node, env))
+        if not isinstance(node, cst.Name | cst.Integer | cst.SimpleString):
+            self.body.spans.setdefault(term, []).append((self.place(node), self.where))
+        if isinstance(term, Call) and id(node) not in self._memo_calls:
+            self._memo_calls.add(id(node))
+            self.body.calls.append(CallSite(term, self.place(node), self.where))
+        return term
+
+    def _name(self, node: cst.Name, env: Environment) -> Term:
+        name = node.value
+        if name in env:
+            return env[name]
+        if name in ("True", "False", "None"):
+            return Literal({"True": True, "False": False, "None": None}[name])
+        return Global(self.resolve(name))
+
+    def resolve(self, name: str) -> str:
+        if name in self.outline.imports:
+            return self.outline.imports[name]
+        if name in self.outline.definitions or name in self.outline.classes:
+            return f"{self._module}.{name}"
+        return name if hasattr(__builtins__, name) or name in _BUILTINS else f"{self._module}.{name}"
+
+    def _attribute(self, node: cst.Attribute, env: Environment) -> Term:
+        of = self.lower(node.value, env)
+        name = node.attr.value
+        match of:
+            case Global(dotted):
+                return Global(f"{dotted}.{name}")
+            case Choice(test, then, other) if then.size + other.size < 60:
+                return Choice(test, self._field(then, name, env), self._field(other, name, env))
+        return self._field(of, name, env)
+
+    def _field(self, of: Term, name: str, env: Environment) -> Term:
+        field = Field(of, name)
+        path = path_of(field)
+        if path is not None and path in env:
+            return env[path]
+        return field
+
+    def _subscript(self, node: cst.Subscript, env: Environment) -> Term:
+        of = self.lower(node.value, env)
+        if len(node.slice) != 1:
+            parts = [e.slice for e in node.slice]
+            whole = all(_is_whole(p) for p in parts)
+            if whole:
+                return of
+            keys = [
+                self.lower(p.value, env) if isinstance(p, cst.Index) else self._slice(of, p, env)
+                for p in parts
+            ]
+            return Item(of, Sequence(tuple(keys)))
+        only = node.slice[0].slice
+        if isinstance(only, cst.Slice):
+            return self._slice(of, only, env)
+        if not isinstance(only, cst.Index):
+            return Opaque("subscript is not followed")
+        key = self.lower(only.value, env)
+        found = item(of, key)
+        path = path_of(Item(of, key))
+        return env.get(path, found) if path else found
+
+    def _slice(self, of: Term, node: Any, env: Environment) -> Term:
+        lower = self.lower(node.lower, env) if node.lower is not None else None
+        upper = self.lower(node.upper, env) if node.upper is not None else None
+        if lower in (None, ZERO) and upper is None and node.step is None:
+            return of
+        return Slice(of, lower, upper)
+
+    def _call(self, node: cst.Call, env: Environment) -> Term:
+        arguments: list[Term] = []
+        keywords: list[tuple[str, Term]] = []
+        for argument in node.args:
+            value = self.lower(argument.value, env)
+            if argument.keyword is not None:
+                keywords.append((argument.keyword.value, value))
+            elif argument.star == "*":
+                match value:
+                    case Sequence(items):
+                        arguments.extend(items)
+                    case _:
+                        arguments.append(Many(Each(value, 0), value, 0))
+            elif argument.star == "**":
+                keywords.append(("**", value))
+            else:
+                arguments.append(value)
+        func = node.func
+        if isinstance(func, cst.Attribute):
+            receiver = self.lower(func.value, env)
+            name = func.attr.value
+            if isinstance(receiver, Global):
+                return self._known(f"{receiver.name}.{name}", name, None, arguments, keywords, node)
+            return self._known(name, name, receiver, arguments, keywords, node)
+        target = self.lower(func, env)
+        match target:
+            case Global(dotted):
+                name = dotted.rpartition(".")[2]
+                return self._known(dotted, name, None, arguments, keywords, node)
+            case Item(kernel, _) if isinstance(kernel, Global):
+                # kernel[grid](...): a launch of a Triton kernel
+                return Call(kernel.name, None, tuple(arguments), tuple(keywords))
+        return Call("", target, tuple(arguments), tuple(keywords))
+
+    def _known(
+        self,
+        callee: str,
+        name: str,
+        receiver: Term | None,
+        arguments: list[Term],
+        keywords: list[tuple[str, Term]],
+        node: cst.Call,
+    ) -> Term:
+        call = Call(callee, receiver, tuple(arguments), tuple(keywords))
+        external = receiver is not None or callee.partition(".")[0] in _VECTOR_MODULES or (
+            callee == name
+        )
+        if not external and name not in ("cdiv", "ceil_div", "get_dtype_size"):
+            return call
+        first = receiver if receiver is not None else (arguments[0] if arguments else None)
+        if name == "getattr" and len(arguments) >= 2 and receiver is None:
+            match arguments[1]:
+                case Literal(str(text)):
+                    return Field(arguments[0], text)
+        if name in ("range", "arange") and arguments:
+            if len(arguments) == 1:
+                return Arange(arguments[0])
+            if arguments[0] == ZERO:
+                return Arange(arguments[1])
+            return Arange(Operation("-", arguments[1], arguments[0]))
+        if name == "next" and arguments:
+            return self._first(arguments[0])
+        if name in ("full", "repeat") and len(arguments) >= 2 and receiver is None:
+            value, count = (arguments[1], arguments[0]) if name == "full" else arguments[:2]
+            return Many(value, Arange(count), self.new_loop(Arange(count), node))
+        if name == "column_stack" and arguments:
+            return arguments[0]
+        folded = apis().folds.get(name)
+        if folded and (first is not None):
+            of = first if len(arguments) <= 1 or receiver is not None else Sequence(tuple(arguments))
+            return Fold(folded, of)
+        if name == "items" and receiver is not None and not arguments:
+            return call
+        if name == "keys" and receiver is not None:
+            return receiver
+        if name == "get" and receiver is not None and arguments and isinstance(receiver, Field):
+            return item(receiver, arguments[0])
+        if name in apis().keeps and first is not None:
+            if name in ("tensor", "array", "asarray", "int", "str") and receiver is not None:
+                return call
+            if name == "join" and arguments:
+                return arguments[0]
+            if name == "prod":
+                return call if not arguments and receiver is None else Call(callee, receiver, tuple(arguments))
+            if name in ("cdiv", "ceil_div") and len(arguments) == 2:
+                return Operation("cdiv", arguments[0], arguments[1])
+            if name in ("round_up", "align_up", "chain"):
+                return call
+            return first
+        return call
+
+    @staticmethod
+    def _first(of: Term) -> Term:
+        match of:
+            case Call(callee="items", receiver=receiver) if receiver is not None:
+                return Sequence((Opaque("a key"), Item(receiver, ZERO)))
+            case Many(element, over, loop):
+                return Item(Many(element, over, loop), ZERO)
+        return Item(of, ZERO)
+
+    def _binary(self, node: cst.BinaryOperation, env: Environment) -> Term:
+        left, right = self.lower(node.left, env), self.lower(node.right, env)
+        symbol = _BINARY.get(type(node.operator), "?")
+        if symbol == "*":
+            for one, many in ((left, right), (right, left)):
+                match one:
+                    case Sequence((element,)) if not isinstance(element, Many):
+                        count = Arange(many)
+                        return Many(element, count, self.new_loop(count, node))
+        return Operation(symbol, left, right)
+
+    def _unary(self, node: cst.UnaryOperation, env: Environment) -> Term:
+        of = self.lower(node.expression, env)
+        match node.operator, of:
+            case cst.Not(), _:
+                return Not(of)
+            case cst.Minus(), Literal(int(value)):
+                return Literal(-value)
+            case cst.Minus(), _:
+                return Operation("-", ZERO, of)
+        return of
+
+    def _boolean(self, node: cst.BooleanOperation, env: Environment) -> Term:
+        left, right = self.lower(node.left, env), self.lower(node.right, env)
+        return Operation("and" if isinstance(node.operator, cst.And) else "or", left, right)
+
+    def _comparison(self, node: cst.Comparison, env: Environment) -> Term:
+        left = self.lower(node.left, env)
+        result: Term | None = None
+        for target in node.comparisons:
+            right = self.lower(target.comparator, env)
+            one = Operation(_COMPARE.get(type(target.operator), "?"), left, right)
+            result = one if result is None else Operation("and", result, one)
+            left = right
+        return result or left
+
+    def _conditional(self, node: cst.IfExp, env: Environment) -> Term:
+        test = self.lower(node.test, env)
+        then, other = self.lower(node.body, env), self.lower(node.orelse, env)
+        return then if then == other else Choice(test, then, other)
+
+    def _sequence(self, node: Any, env: Environment) -> Term:
+        items: list[Term] = []
+        for element in node.elements:
+            value = self.lower(element.value, env)
+            if isinstance(element, cst.StarredElement):
+                if isinstance(value, Sequence):
+                    items.extend(value.items)
+                else:
+                    items.append(Many(Each(value, 0), value, 0))
+            else:
+                items.append(value)
+        return Sequence(tuple(items))
+
+    def _dict(self, node: cst.Dict, env: Environment) -> Term:
+        pairs = [e for e in node.elements if isinstance(e, cst.DictElement)]
+        keys = tuple(self.lower(e.key, env) for e in pairs)
+        return Mapping(keys, tuple(self.lower(e.value, env) for e in pairs))
+
+    def comprehension(self, node: Any, env: Environment) -> Term:
+        local = dict(env)
+        outer = self.where
+        loops: list[tuple[Term, int, Term | None]] = []
+        clause = node.for_in
+        while clause is not None:
+            over = self.lower(clause.iter, local)
+            loop = self.new_loop(over, clause)
+            self.where = Where(
+                self.where.block, self.where.order, (*self.where.loops, loop)
+            )
+            self.bind_loop(clause.target, over, loop, local)
+            when: Term | None = None
+            for test in clause.ifs:
+                one = self.lower(test.test, local)
+                when = one if when is None else Operation("and", when, one)
+            loops.append((over, loop, when))
+            clause = clause.inner_for_in
+        if isinstance(node, cst.DictComp):
+            key, element = self.lower(node.key, local), self.lower(node.value, local)
+            del key
+        else:
+            element = self.lower(node.elt, local)
+        self.where = outer
+        for over, loop, when in reversed(loops):
+            element = Many(element, over, loop, when)
+        return element
+
+    def bind_loop(
+        self, target: cst.CSTNode, over: Term, loop: int, env: Environment
+    ) -> None:
+        """Bind the targets of `for target in over`."""
+        match over:
+            case Call(callee="zip", receiver=None, arguments=lists) if isinstance(
+                target, cst.Tuple
+            ) and len(lists) == len(target.elements):
+                for element, one in zip(target.elements, lists, strict=True):
+                    self.bind_loop(element.value, one, loop, env)
+            case Call(callee="enumerate", receiver=None, arguments=(of, *_)) if isinstance(
+                target, cst.Tuple
+            ) and len(target.elements) == 2:
+                self.assign(target.elements[0].value, Index(_listed(of), loop), env)
+                self.bind_loop(target.elements[1].value, of, loop, env)
+            case Call(callee="items", receiver=of) if of is not None and isinstance(
+                target, cst.Tuple
+            ) and len(target.elements) == 2:
+                self.assign(target.elements[0].value, Index(of, loop), env)
+                self.assign(target.elements[1].value, Each(of, loop), env)
+            case Arange(Fold("len", of)):
+                self.assign(target, Index(of, loop), env)
+            case Arange():
+                self.assign(target, Index(over, loop), env)
+            case Choice(test, then, other):
+                self.assign(target, Each(over, loop), env)
+            case _:
+                self.assign(target, Each(over, loop), env)
+
+    def assign(self, target: cst.CSTNode, value: Term, env: Environment) -> None:
+        raise NotImplementedError  # statements know about stores
+
+    def _walrus(self, node: cst.NamedExpr, env: Environment) -> Term:
+        value = self.lower(node.value, env)
+        self.assign(node.target, value, env)
+        return value
+
+    def _format(self, node: cst.FormattedString, env: Environment) -> Term:
+        parts = [
+            self.lower(p.expression, env)
+            for p in node.parts
+            if isinstance(p, cst.FormattedStringExpression)
+        ]
+        return Call("format", None, tuple(parts))
+
+    def _literal(self, node: Any, env: Environment) -> Term:
+        try:
+            return Literal(ast.literal_eval(node.value))
+        except (ValueError, SyntaxError):
+            return Opaque("a literal that cannot be read")
+
+    def _inner(self, node: Any, env: Environment) -> Term:
+        return self.lower(node.expression, env)
+
+    def _lambda(self, node: cst.Lambda, env: Environment) -> Term:
+        local = dict(env)
+        for p in node.params.params:
+            local[p.name.value] = Opaque("a parameter of a lambda")
+        return Call("lambda", None, (self.lower(node.body, local),))
+
+
+def _listed(of: Term) -> Term:
+    match of:
+        case Call(callee="zip", receiver=None, arguments=(first, *_)):
+            return first
+        case Arange(Fold("len", inner)):
+            return inner
+    return of
+
+
+def _is_whole(node: cst.CSTNode) -> bool:
+    """`:` or `None`: an axis that is kept or added."""
+    match node:
+        case cst.Slice(lower=None, upper=None, step=None):
+            return True
+        case cst.Index(value=cst.Name(value="None")):
+            return True
+        case cst.Index(value=cst.Ellipsis()):
+            return True
+    return False
+
+
+_VECTOR_MODULES = frozenset({"numpy", "torch", "math", "itertools", "functools", "jax", "copy"})
+_BUILTINS = frozenset(dir(__import__("builtins")))
+_HANDLERS: dict[type, Callable[[Expressions, Any, Environment], Term]] = {
+    cst.Name: Expressions._name,
+    cst.Attribute: Expressions._attribute,
+    cst.Subscript: Expressions._subscript,
+    cst.Call: Expressions._call,
+    cst.BinaryOperation: Expressions._binary,
+    cst.UnaryOperation: Expressions._unary,
+    cst.BooleanOperation: Expressions._boolean,
+    cst.Comparison: Expressions._comparison,
+    cst.IfExp: Expressions._conditional,
+    cst.Tuple: Expressions._sequence,
+    cst.List: Expressions._sequence,
+    cst.Set: Expressions._sequence,
+    cst.Dict: Expressions._dict,
+    cst.ListComp: Expressions.comprehension,
+    cst.GeneratorExp: Expressions.comprehension,
+    cst.SetComp: Expressions.comprehension,
+    cst.DictComp: Expressions.comprehension,
+    cst.NamedExpr: Expressions._walrus,
+    cst.FormattedString: Expressions._format,
+    cst.Integer: Expressions._literal,
+    cst.Float: Expressions._literal,
+    cst.SimpleString: Expressions._literal,
+    cst.Await: Expressions._inner,
+    cst.Lambda: Expressions._lambda,
+}

@@ -1,0 +1,547 @@
+"""The program: the only module that knows more than one function.
+
+Everything is asked for: a file is outlined when a name points into it, a definition is
+lowered when a question needs its body. Answers are kept.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from kvlint.analysis.bodies import Body, CallSite, Place, Store
+from kvlint.analysis.outline import ClassOutline, Definition, Outline, module_of, outline
+from kvlint.analysis.terms import (
+    Call,
+    Each,
+    Field,
+    Index,
+    Item,
+    Many,
+    Opaque,
+    Operation,
+    Parameter,
+    Term,
+    This,
+    bounded,
+    replace,
+)
+from kvlint.analysis.vocabulary import nouns
+from kvlint.findings import Fault, Span
+
+MANY_PLACES = 60  # a name written or called in more definitions than this tells nothing
+COMMON = frozenset(
+    """append extend add get items keys values pop update copy join split format put send recv
+    start stop close open read write run call wait clear remove insert index count sort strip
+    lower upper encode decode result submit set reset acquire release flush next init view to
+    size shape stride empty zeros load save forward apply""".split()
+)
+
+
+class Program:
+    """What is known of a project. `faults`: files that could not be read or parsed."""
+
+    def __init__(self, texts: dict[str, str], faults: list[Fault] | None = None) -> None:
+        self.texts = texts
+        self.faults = faults or []
+        self._outlines: dict[str, Outline | None] = {}
+        self._bodies: dict[str, Body | None] = {}
+        self._modules = {module_of(path): path for path in texts}
+        self._defined: dict[str, list[str]] | None = None
+        self._mentions: dict[str, list[Definition]] = {}
+        self._stores: dict[str, list[tuple[Body, Store]]] = {}
+        self._families: dict[str, tuple[str, ...]] = {}
+        self._children: dict[str, list[str]] | None = None
+        self._returns: dict[str, Term | None] = {}
+
+    @classmethod
+    def open(cls, root: Path, files: Iterable[str], explicit: Iterable[str] = ()) -> "Program":
+        """Read `files` (relative to `root`); keep those that speak of cache memory.
+
+        `explicit` files are parsed even if they do not, so that a syntax error in a file
+        that somebody names is said.
+        """
+        texts: dict[str, str] = {}
+        faults: list[Fault] = []
+        triggers = [word.encode() for word in nouns().triggers]
+        named = set(explicit)
+        checked: list[str] = []
+        for path in sorted({*files, *named}):
+            try:
+                data = (root / path).read_bytes()
+            except OSError as error:
+                faults.append(_fault(path, "unreadable", str(error.strerror or error)))
+                continue
+            spoken = any(word in data for word in triggers)
+            if not spoken and path not in named:
+                continue
+            try:
+                text = _decode(data)
+            except (UnicodeDecodeError, LookupError, SyntaxError) as error:
+                faults.append(_fault(path, "invalid-encoding", str(error)))
+                continue
+            texts[path] = text
+            if path in named:
+                checked.append(path)
+        program = cls(texts, faults)
+        for path in checked:
+            program.outline(path)
+        return program
+
+    # -- files and definitions
+
+    def outline(self, path: str) -> Outline | None:
+        if path not in self._outlines:
+            self._outlines[path] = None
+            try:
+                self._outlines[path] = outline(path, self.texts[path])
+            except SyntaxError as error:
+                line, column = error.lineno or 1, max(error.offset or 1, 1)
+                span = Span(path, line, column, line, column + 1)
+                self.faults.append(Fault("invalid-syntax", span, error.msg or "invalid syntax"))
+            except (ValueError, RecursionError, MemoryError) as error:
+                self.faults.append(_fault(path, "invalid-syntax", f"cannot be parsed: {error}"))
+        return self._outlines[path]
+
+    def definition(self, key: str) -> Definition | None:
+        path, _, name = key.partition("::")
+        if path not in self.texts:
+            return None
+        found = self.outline(path)
+        return found.definitions.get(name) if found else None
+
+    def class_at(self, key: str) -> ClassOutline | None:
+        path, _, name = key.partition("::")
+        if path not in self.texts:
+            return None
+        found = self.outline(path)
+        return found.classes.get(name) if found else None
+
+    def body(self, definition: Definition) -> Body | None:
+        key = definition.key
+        if key not in self._bodies:
+            from kvlint.analysis.lower import lower
+
+            self._bodies[key] = None
+            source = self.outline(definition.path)
+            if source is not None:
+                try:
+                    self._bodies[key] = lower(source, definition)
+                except Exception as error:  # a body that cannot be lowered costs only itself
+                    self.lost = getattr(self, "lost", 0) + 1
+                    _debug(definition, error)
+        return self._bodies[key]
+
+    def span(self, body: Body, place: Place) -> Span:
+        return Span(body.definition.path, *place)
+
+    def matching(self, pattern: re.Pattern[str]) -> Iterator[Definition]:
+        """Definitions whose text matches, by path and line."""
+        for path in sorted(self.texts):
+            text = self.texts[path]
+            hits = [m.start() for m in pattern.finditer(text)]
+            if not hits:
+                continue
+            yield from self._covering(path, hits)
+
+    def holding(self, *patterns: re.Pattern[str]) -> Iterator[Body]:
+        """Bodies of the definitions whose text each of the patterns matches."""
+        first, *others = patterns
+        for definition in self.matching(first):
+            source = self.outline(definition.path)
+            text = source.text(definition) if source else ""
+            if all(p.search(text) for p in others):
+                body = self.body(definition)
+                if body is not None:
+                    yield body
+
+    def _covering(self, path: str, offsets: Sequence[int]) -> list[Definition]:
+        found = self.outline(path)
+        if found is None:
+            return []
+        text = self.texts[path]
+        result: dict[str, Definition] = {}
+        line, position = 1, 0
+        for offset in offsets:
+            line += text.count("\n", position, offset)
+            position = offset
+            definition = found.at(line)
+            if definition is not None:
+                result[definition.key] = definition
+        return list(result.values())
+
+    def mentioning(self, name: str) -> list[Definition]:
+        """Definitions whose text holds the identifier `name`; [] when too many do."""
+        if name not in self._mentions:
+            word = re.compile(rf"\b{re.escape(name)}\b")
+            found: list[Definition] = []
+            for path in sorted(self.texts):
+                text = self.texts[path]
+                if name not in text:
+                    continue
+                found.extend(self._covering(path, [m.start() for m in word.finditer(text)]))
+                if len(found) > MANY_PLACES:
+                    found = []
+                    break
+            self._mentions[name] = found
+        return self._mentions[name]
+
+    def defined(self, name: str) -> list[str]:
+        """Keys `path::qualified.name` of functions and classes with this last name."""
+        if self._defined is None:
+            pattern = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.M)
+            table: dict[str, list[str]] = defaultdict(list)
+            for path in sorted(self.texts):
+                for short in set(pattern.findall(self.texts[path])):
+                    table[short].append(path)
+            self._defined = table
+        keys: list[str] = []
+        for path in self._defined.get(name, ()):
+            found = self.outline(path)
+            if found is None:
+                continue
+            for table in (found.definitions, found.classes):
+                keys.extend(
+                    f"{path}::{full}" for full in table if full.rpartition(".")[2] == name
+                )
+        return keys
+
+    # -- names
+
+    def lookup(self, dotted: str, depth: int = 0) -> str | None:
+        """Key of a function or class by its dotted name, through re-exports."""
+        module, _, name = dotted.rpartition(".")
+        rest = name
+        while module:
+            path = self._modules.get(module)
+            if path is not None:
+                found = self.outline(path)
+                if found is None:
+                    return None
+                if rest in found.definitions or rest in found.classes:
+                    return f"{path}::{rest}"
+                head, _, tail = rest.partition(".")
+                target = found.imports.get(head)
+                if target and depth < 4 and target != dotted:
+                    return self.lookup(f"{target}.{tail}" if tail else target, depth + 1)
+                return None
+            module, _, head = module.rpartition(".")
+            rest = f"{head}.{rest}"
+        return None
+
+    def family(self, class_key: str) -> tuple[str, ...]:
+        """The class and its bases as far as the project knows them, nearest first."""
+        if class_key not in self._families:
+            self._families[class_key] = (class_key,)
+            chain = [class_key]
+            known = self.class_at(class_key)
+            if known is not None:
+                path = known.path
+                for base in known.bases:
+                    key = self._class_named(path, base)
+                    if key and key != class_key:
+                        chain.extend(k for k in self.family(key) if k not in chain)
+            self._families[class_key] = tuple(chain)
+        return self._families[class_key]
+
+    def external_bases(self, class_key: str) -> set[str]:
+        """Dotted names of bases that no project file defines."""
+        result: set[str] = set()
+        for key in self.family(class_key):
+            known = self.class_at(key)
+            found = self.outline(known.path) if known else None
+            if known is None or found is None:
+                continue
+            for base in known.bases:
+                if self._class_named(known.path, base) is None:
+                    head, _, tail = base.partition(".")
+                    resolved = found.imports.get(head, head)
+                    result.add(f"{resolved}.{tail}" if tail else resolved)
+        return result
+
+    def _class_named(self, path: str, name: str) -> str | None:
+        found = self.outline(path)
+        if found is None or not name:
+            return None
+        if name in found.classes:
+            return f"{path}::{name}"
+        head, _, tail = name.partition(".")
+        target = found.imports.get(head)
+        if target is None:
+            return None
+        key = self.lookup(f"{target}.{tail}" if tail else target)
+        return key if key and self.class_at(key) else None
+
+    def _heirs(self, class_key: str) -> list[str]:
+        if self._children is None:
+            table: dict[str, list[str]] = defaultdict(list)
+            name = re.compile(r"^[ \t]*class[ \t]+\w+\(", re.M)
+            for path in sorted(self.texts):
+                if not name.search(self.texts[path]):
+                    continue
+                found = self.outline(path)
+                for known in found.classes.values() if found else ():
+                    for base in known.bases:
+                        table[base.rpartition(".")[2]].append(known.key)
+            self._children = table
+        short = class_key.partition("::")[2].rpartition(".")[2]
+        return [k for k in self._children.get(short, ()) if class_key in self.family(k)]
+
+    def type_of(self, term: Term, body: Body) -> str | None:
+        """Key of the class of an object, where annotation or constructor tells."""
+        match term:
+            case This(owner):
+                return owner
+            case Parameter(function, name):
+                definition = self.definition(function)
+                if definition is not None:
+                    for parameter, annotation in definition.annotations:
+                        if parameter == name:
+                            return self._class_named(definition.path, annotation)
+            case Call(callee, None):
+                key = self.lookup(callee)
+                return key if key and self.class_at(key) else None
+            case Field(This(owner), name):
+                for member in self.family(owner):
+                    for _, store in self.stores(name):
+                        if store.key is None and store.of == This(member):
+                            found = self.type_of(store.value, body)
+                            if found:
+                                return found
+        return None
+
+    # -- calls
+
+    def callees(self, call: Call, body: Body) -> tuple[list[Definition], bool]:
+        """Definitions a call can reach, and whether only the name says so.
+
+        A class stands for its `__init__`; see `constructed` for classes without one.
+        """
+        if call.receiver is None:
+            key = self.lookup(call.callee)
+            if key is None:
+                return [], False
+            if self.class_at(key):
+                return self._method(key, "__init__"), False
+            found = self.definition(key)
+            return ([found] if found else []), False
+        match call.receiver:
+            case Call(callee="super", receiver=None):
+                owner = f"{body.definition.path}::{body.definition.class_name}"
+                for base in self.family(owner)[1:]:
+                    found = self.definition(f"{base}.{call.name}")
+                    if found:
+                        return [found], False
+                return [], False
+        known = self.type_of(call.receiver, body)
+        if known is not None:
+            return self.overrides(known, call.name), False
+        if call.callee in COMMON or not call.callee:
+            return [], False
+        named = [self.definition(key) for key in self.defined(call.callee)]
+        methods = [d for d in named if d is not None and d.class_name]
+        return (methods if len(methods) <= 8 else []), True
+
+    def _method(self, class_key: str, name: str) -> list[Definition]:
+        for key in self.family(class_key):
+            found = self.definition(f"{key}.{name}")
+            if found is not None:
+                return [found]
+        return []
+
+    def overrides(self, class_key: str, name: str) -> list[Definition]:
+        """What `x.name` can be for an `x` of this class: its own or inherited one, and those
+        of heirs; one that only raises stands for the heirs' alone."""
+        heirs = [self.definition(f"{key}.{name}") for key in self._heirs(class_key)]
+        found = [d for d in heirs if d is not None]
+        own = self._method(class_key, name)
+        if own and not (found and self.is_abstract(own[0])):
+            found = [*own, *(d for d in found if d not in own)]
+        return found
+
+    def is_abstract(self, definition: Definition) -> bool:
+        source = self.outline(definition.path)
+        text = source.text(definition) if source else ""
+        return "abstractmethod" in definition.decorators or (
+            "NotImplementedError" in text and "return " not in text
+        )
+
+    def constructed(self, call: Call) -> str | None:
+        """Key of the class that a call makes an object of."""
+        if call.receiver is not None:
+            return None
+        key = self.lookup(call.callee)
+        return key if key and self.class_at(key) else None
+
+    def bind(self, call: Call, callee: Definition) -> dict[str, Term]:
+        """Parameter name -> argument; parameters left to their default are absent."""
+        names = list(callee.parameters)
+        if callee.receives:
+            names = names[1:]
+        bound = dict(zip(names, call.arguments, strict=False))
+        bound.update((k, v) for k, v in call.keywords if k in callee.parameters)
+        return bound
+
+    def callers(self, definition: Definition) -> Iterator[tuple[Body, CallSite]]:
+        short = definition.short
+        if short == "__init__":
+            short = definition.class_name.rpartition(".")[2]
+        if short in COMMON:
+            return
+        for caller in self.mentioning(short):
+            body = self.body(caller)
+            if body is None:
+                continue
+            for site in body.calls:
+                if site.call.name != short:
+                    continue
+                found, _ = self.callees(site.call, body)
+                if definition in found:
+                    yield body, site
+
+    def result(self, definition: Definition) -> Term | None:
+        """What the one `return` gives, None with several or none."""
+        if definition.key not in self._returns:
+            body = self.body(definition)
+            values = [r.term for r in body.returns] if body else []
+            self._returns[definition.key] = values[0] if len(set(values)) == 1 else None
+        return self._returns[definition.key]
+
+    def inline(self, term: Term, body: Body, depth: int = 3) -> Term:
+        """Replace calls of project functions by what they return, arguments put in."""
+        if depth == 0:
+            return term
+
+        def step(part: Term) -> Term | None:
+            if not isinstance(part, Call):
+                return None
+            found, by_name = self.callees(part, body)
+            if len(found) != 1 or by_name or found[0].short == "__init__":
+                return None
+            value = self.result(found[0])
+            if value is None:
+                return None
+            put = self.substitute(value, found[0], self.bind(part, found[0]), part.receiver)
+            inner = self.body(found[0])
+            return self.inline(put, inner or body, depth - 1)
+
+        return bounded(replace(term, step))
+
+    def substitute(
+        self, term: Term, callee: Definition, bound: dict[str, Term], receiver: Term | None
+    ) -> Term:
+        """`term` of `callee` as its caller sees it."""
+        this = f"{callee.path}::{callee.class_name}"
+
+        def step(part: Term) -> Term | None:
+            match part:
+                case Parameter(function, name) if function == callee.key:
+                    return bound.get(name, Opaque(f"default of {name}"))
+                case This(owner) if owner == this and receiver is not None:
+                    return receiver
+            return None
+
+        return normal(replace(term, step))
+
+    # -- fields
+
+    def stores(self, name: str) -> list[tuple[Body, Store]]:
+        """Where a field of this name is written, constructor keywords included."""
+        if name in self._stores:
+            return self._stores[name]
+        self._stores[name] = []
+        pattern = re.compile(
+            rf"\.{re.escape(name)}\b\s*(?::[^=\n]+)?(?:=(?!=)|\+=|\[|\.(?:append|extend)\b|,)"
+            rf"|[(,\s]{re.escape(name)}\s*=(?!=)"
+        )
+        found: list[Definition] = []
+        for path in sorted(self.texts):
+            text = self.texts[path]
+            if name in text:
+                found.extend(self._covering(path, [m.start() for m in pattern.finditer(text)]))
+        if len(found) > MANY_PLACES:
+            return []
+        result: list[tuple[Body, Store]] = []
+        for definition in found:
+            body = self.body(definition)
+            if body is None:
+                continue
+            result.extend((body, s) for s in body.stores if s.name == name)
+            result.extend(self._constructor_stores(body, name))
+        self._stores[name] = result
+        return result
+
+    def _constructor_stores(self, body: Body, name: str) -> Iterator[tuple[Body, Store]]:
+        for site in body.calls:
+            for keyword, value in site.call.keywords:
+                if keyword != name:
+                    continue
+                key = self.constructed(site.call)
+                if key is None and site.call.callee in ("cls",):
+                    key = f"{body.definition.path}::{body.definition.class_name}"
+                if key is None and isinstance(site.call.receiver, This):
+                    key = site.call.receiver.owner if not site.call.callee else None
+                known = self.class_at(key) if key else None
+                if known and key and (name in known.annotated):
+                    yield body, Store(This(key), name, None, value, site.place, site.where)
+
+    def readers(self, name: str) -> list[Body]:
+        bodies = (self.body(d) for d in self.mentioning(name))
+        return [b for b in bodies if b is not None]
+
+
+def normal(term: Term) -> Term:
+    """Elements of known lists: entry i of `[f(x) for x in xs]` is f of entry i of xs."""
+
+    def step(part: Term) -> Term | None:
+        match part:
+            case Item(Many(element, over, loop, None), key) if not isinstance(key, Index):
+                return normal(_entry(element, over, loop, key))
+        return None
+
+    return replace(term, step)
+
+
+def cancel(term: Term) -> Term:
+    """`(l * c) // l` is c."""
+    match term:
+        case Operation("//" | "/", Operation("*", left, right), divisor):
+            if left == divisor:
+                return right
+            if right == divisor:
+                return left
+    return term
+
+
+def _entry(element: Term, over: Term, loop: int, key: Term) -> Term:
+    def step(part: Term) -> Term | None:
+        match part:
+            case Each(of, number) if number == loop:
+                return Item(of, key)
+            case Index(_, number) if number == loop:
+                return key
+        return None
+
+    return replace(element, step)
+
+
+def _decode(data: bytes) -> str:
+    import io
+    import tokenize
+
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    return io.TextIOWrapper(io.BytesIO(data), encoding, newline=None).read()
+
+
+def _fault(path: str, name: str, message: str) -> Fault:
+    return Fault(name, Span(path, 1, 1, 1, 1), message)
+
+
+def _debug(definition: Definition, error: Exception) -> None:
+    import os
+    import sys
+
+    if os.environ.get("KVLINT_DEBUG"):
+        print(f"kvlint: {definition.key}: {type(error).__name__}: {error}", file=sys.stderr)
+
+

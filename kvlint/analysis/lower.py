@@ -1,0 +1,453 @@
+"""One definition to its facts: one forward pass, no fixed point.
+
+Each definition is parsed by libcst alone, when somebody asks for it. A loop is passed
+once: what it adds up is `Running` inside and a sum after it, what it appends is a `Many`.
+"""
+
+from typing import Any
+
+import libcst as cst
+
+from kvlint.analysis.bodies import Body, Guard, Place, Root, Store, Where
+from kvlint.analysis.expressions import Environment, Expressions, part
+from kvlint.analysis.outline import Definition, Outline
+from kvlint.analysis.spans import places
+from kvlint.analysis.terms import (
+    Call,
+    Choice,
+    Field,
+    Fold,
+    Item,
+    Literal,
+    Many,
+    Not,
+    Opaque,
+    Operation,
+    Parameter,
+    Running,
+    Sequence,
+    Term,
+    This,
+    bounded,
+    path_of,
+)
+
+_TERMINATING = (cst.Raise, cst.Return, cst.Continue, cst.Break)
+
+
+def lower(outline: Outline, definition: Definition) -> Body:
+    """Raises `cst.ParserSyntaxError` where libcst cannot read what `ast` could."""
+    text = outline.text(definition)
+    offset = definition.first_line - 1
+    if definition.column:
+        text, offset = "if 1:\n" + text, offset - 1
+    module = cst.parse_module(text if text.endswith("\n") else text + "\n")
+    body = Body(definition)
+    statement: Any = module.body[0]
+    if definition.column:
+        statement = statement.body.body[0]
+    if isinstance(statement, cst.FunctionDef):
+        _Statements(outline, body, places(module), offset).function(statement)
+    return body
+
+
+class _Statements(Expressions):
+    def __init__(
+        self, outline: Outline, body: Body, where: dict[int, Place], offset: int
+    ) -> None:
+        super().__init__(outline, body, where, offset)
+        self._blocks = 0
+        self._order = 0
+        self._depth = 0
+
+    # -- definitions
+
+    def function(self, node: cst.FunctionDef) -> None:
+        definition = self.body.definition
+        env: Environment = {
+            name: Parameter(definition.key, name) for name in definition.parameters
+        }
+        for star in (node.params.star_arg, node.params.star_kwarg):
+            if isinstance(star, cst.Param):
+                env[star.name.value] = Parameter(definition.key, star.name.value)
+        if definition.receives:
+            env[definition.receives] = This(f"{definition.path}::{definition.class_name}")
+        self.block(node.body, env)
+
+    def _nested(self, node: cst.FunctionDef, env: Environment) -> None:
+        """A nested function shares the names around it; its own parameters are its own."""
+        if self._depth > 3:
+            return
+        key = f"{self.body.definition.key}.{node.name.value}"
+        local = dict(env)
+        listed = [*node.params.posonly_params, *node.params.params, *node.params.kwonly_params]
+        for parameter in listed:
+            local[parameter.name.value] = Parameter(key, parameter.name.value)
+        kept, returns = self.where, len(self.body.returns)
+        self._depth += 1
+        self.where = Where((*kept.block, self._new_block()), kept.order, kept.loops)
+        self.block(node.body, local)
+        self._depth -= 1
+        self.where = kept
+        del self.body.returns[returns:]
+        env[node.name.value] = Opaque(f"the nested function {node.name.value}")
+
+    # -- statements
+
+    def block(self, node: Any, env: Environment) -> bool:
+        """Run the statements; True when control never comes to the end."""
+        for statement in node.body:
+            self._order += 1
+            self.where = Where(self.where.block, self._order, self.where.loops)
+            if isinstance(statement, cst.SimpleStatementLine):
+                for small in statement.body:
+                    self._small(small, env)
+                    if isinstance(small, _TERMINATING):
+                        return True
+            elif isinstance(node, cst.SimpleStatementSuite):
+                self._small(statement, env)
+                if isinstance(statement, _TERMINATING):
+                    return True
+            elif self._compound(statement, env):
+                return True
+        return False
+
+    def _compound(self, node: Any, env: Environment) -> bool:
+        match node:
+            case cst.If():
+                return self._if(node, env)
+            case cst.For():
+                self._for(node, env)
+            case cst.While():
+                self._while(node, env)
+            case cst.With():
+                for with_item in node.items:
+                    value = self.lower(with_item.item, env)
+                    self._root(value, with_item.item)
+                    if with_item.asname is not None:
+                        self.assign(with_item.asname.name, value, env)
+                return self.block(node.body, env)
+            case cst.Try() | cst.TryStar():
+                return self._try(node, env)
+            case cst.FunctionDef():
+                self._nested(node, env)
+            case cst.Match():
+                self._match(node, env)
+        return False
+
+    def _small(self, node: Any, env: Environment) -> None:
+        match node:
+            case cst.Assign(targets=targets, value=value):
+                term = self._value(value, env)
+                for target in targets:
+                    self.assign(target.target, term, env)
+            case cst.AnnAssign(target=target, value=value) if value is not None:
+                self.assign(target, self._value(value, env), env)
+            case cst.AugAssign():
+                self._augment(node, env)
+            case cst.Return(value=value):
+                term = self._value(value, env) if value is not None else Literal(None)
+                self.body.returns.append(Root(term, self.place(value or node), self.where))
+            case cst.Expr(value=value):
+                term = self.lower(value, env)
+                if not self._appends(term, value, env):
+                    self._root(term, value)
+            case cst.Assert(test=test):
+                self._guard(self.lower(test, env), node, raises=True)
+
+    def _value(self, node: cst.BaseExpression, env: Environment) -> Term:
+        term = self.lower(node, env)
+        self._root(term, node)
+        return term
+
+    def _root(self, term: Term, node: cst.CSTNode) -> None:
+        self.body.roots.append(Root(term, self.place(node), self.where))
+
+    def assign(self, target: cst.CSTNode, value: Term, env: Environment) -> None:
+        match target:
+            case cst.Name(value=name):
+                for path in [p for p in env if p.startswith((f"{name}.", f"{name}["))]:
+                    del env[path]
+                env[name] = value
+            case cst.Tuple(elements=elements) | cst.List(elements=elements):
+                self._unpack(elements, value, env)
+            case cst.StarredElement(value=inner):
+                self.assign(inner, value, env)
+            case cst.Attribute(value=of_node, attr=attr):
+                of = self.lower(of_node, env)
+                self._store(of, attr.value, None, value, target)
+                path = path_of(Field(of, attr.value))
+                if path:
+                    env[path] = value
+            case cst.Subscript():
+                self._assign_item(target, value, env)
+
+    def _unpack(self, elements: Any, value: Term, env: Environment) -> None:
+        starred = any(isinstance(e, cst.StarredElement) for e in elements)
+        for number, element in enumerate(elements):
+            if starred:
+                # `first, *rest = xs` takes an entry of a list
+                term: Term = Item(value, Literal(number)) if not isinstance(
+                    element, cst.StarredElement
+                ) else value
+                if isinstance(term, Item):
+                    self.body.spans.setdefault(term, []).append(
+                        (self.place(element), self.where)
+                    )
+            else:
+                term = part(value, number)
+            self.assign(element.value, term, env)
+
+    def _assign_item(self, target: cst.Subscript, value: Term, env: Environment) -> None:
+        of = self.lower(target.value, env)
+        keys = [
+            self.lower(e.slice.value, env) if isinstance(e.slice, cst.Index) else Opaque("a slice")
+            for e in target.slice
+        ]
+        key = keys[0] if len(keys) == 1 else Sequence(tuple(keys))
+        match of:
+            case Field(owner, name):
+                self._store(owner, name, key, value, target)
+            case Item(Field(owner, name), _):
+                self._store(owner, name, key, value, target)
+        path = path_of(Item(of, key))
+        if path:
+            env[path] = value
+        if len(keys) == 2 and isinstance(keys[1], Literal):
+            # array[:, k] = value: column k of a descriptor array
+            self.body.roots.append(
+                Root(Call("column", None, (of, keys[1], value)), self.place(target), self.where)
+            )
+
+    def _store(
+        self, of: Term, name: str, key: Term | None, value: Term, node: cst.CSTNode,
+        appended: bool = False,
+    ) -> None:  # fmt: skip
+        place = self.place(node)
+        self.body.stores.append(Store(of, name, key, value, place, self.where, appended))
+
+    def _augment(self, node: cst.AugAssign, env: Environment) -> None:
+        value = self._value(node.value, env)
+        added = isinstance(node.operator, cst.AddAssign)
+        old = self.lower(node.target, env) if not isinstance(node.target, cst.Tuple) else None
+        if isinstance(node.target, cst.Name) and self.where.loops and added:
+            name = node.target.value
+            current = env.get(name)
+            if isinstance(current, Running):
+                self.body.running.setdefault((name, current.loop), []).append(value)
+                return
+        if old is None:
+            return
+        if added and isinstance(node.target, cst.Attribute):
+            of = self.lower(node.target.value, env)
+            self._store(of, node.target.attr.value, None, value, node, appended=True)
+            return
+        symbol = "+" if added else "*" if isinstance(node.operator, cst.MultiplyAssign) else "?"
+        self.assign(node.target, bounded(Operation(symbol, old, value)), env)
+
+    def _appends(self, term: Term, node: cst.BaseExpression, env: Environment) -> bool:
+        match term:
+            case Call(callee="append" | "extend" | "add" as verb, arguments=(value,)) if isinstance(
+                node, cst.Call
+            ) and isinstance(node.func, cst.Attribute):
+                target = node.func.value
+                old = self.lower(target, env)
+                self._root(value, node)
+                grown = value
+                for loop in reversed(self._loops_since(old)):
+                    grown = Many(grown, self.body.loops[loop].over, loop)
+                if isinstance(target, cst.Name):
+                    env[target.value] = bounded(_grow(old, grown, verb))
+                elif isinstance(target, cst.Attribute):
+                    of = self.lower(target.value, env)
+                    self._store(of, target.attr.value, None, grown, node, appended=True)
+                    path = path_of(Field(of, target.attr.value))
+                    if path and path in env:
+                        env[path] = bounded(_grow(old, grown, verb))
+                elif isinstance(target, cst.Subscript) and isinstance(old, Item):
+                    match old.of:
+                        case Field(owner, name):
+                            self._store(owner, name, old.key, grown, node, appended=True)
+                return True
+        return False
+
+    def _loops_since(self, _old: Term) -> tuple[int, ...]:
+        return self.where.loops
+
+    # -- control flow
+
+    def _new_block(self) -> int:
+        self._blocks += 1
+        return self._blocks
+
+    def _guard(self, condition: Term, node: cst.CSTNode, *, raises: bool) -> None:
+        """`condition` holds from here on; inside a loop, for each element after it."""
+        place = self.place(node)
+        self.body.guards.append(Guard(condition, place, self.where, raises))
+
+    def _enter(self, env: Environment, condition: Term | None, node: cst.CSTNode) -> Where:
+        kept = self.where
+        self._order += 1
+        self.where = Where((*kept.block, self._new_block()), self._order, kept.loops)
+        if condition is not None:
+            self._guard(condition, node, raises=False)
+        return kept
+
+    def _if(self, node: cst.If, env: Environment) -> bool:
+        test = self.lower(node.test, env)
+        then_env, else_env = dict(env), dict(env)
+        kept = self._enter(then_env, test, node.test)
+        then_ends = self.block(node.body, then_env)
+        self.where = kept
+        else_ends = False
+        if node.orelse is not None:
+            kept = self._enter(else_env, Not(test), node.test)
+            if isinstance(node.orelse, cst.If):
+                else_ends = self._if(node.orelse, else_env)
+            else:
+                else_ends = self.block(node.orelse.body, else_env)
+            self.where = kept
+        self._order += 1
+        self.where = Where(kept.block, self._order, kept.loops)
+        if then_ends and not else_ends:
+            self._guard(Not(test), node.test, raises=_raises(node.body))
+            _become(env, else_env)
+        elif else_ends and not then_ends:
+            self._guard(test, node.test, raises=True)
+            _become(env, then_env)
+        else:
+            _merge(env, test, then_env, else_env)
+        return then_ends and else_ends
+
+    def _for(self, node: cst.For, env: Environment) -> None:
+        over = self._value(node.iter, env)
+        loop = self.new_loop(over, node.iter)
+        self._loop_body(node, over, loop, env)
+
+    def _while(self, node: cst.While, env: Environment) -> None:
+        test = self.lower(node.test, env)
+        kept = self._enter(env, test, node.test)
+        self._running(node.body, env, -1)
+        self.block(node.body, env)
+        self.where = kept
+        self._settle(env, -1, None)
+
+    def _loop_body(self, node: cst.For, over: Term, loop: int, env: Environment) -> None:
+        outer = self.where
+        self._order += 1
+        self.where = Where((*outer.block, self._new_block()), self._order, (*outer.loops, loop))
+        first_guard = len(self.body.guards)
+        before = dict(env)
+        self._running(node.body, env, loop)
+        self.bind_loop(node.target, over, loop, env)
+        self.block(node.body, env)
+        inner = self.where
+        self._order += 1
+        self.where = Where(outer.block, self._order, outer.loops)
+        for guard in self.body.guards[first_guard:]:
+            # What is checked at each turn, not under a further condition, holds for all.
+            if guard.where.loops == inner.loops and guard.where.block == inner.block:
+                condition = Fold("all", Many(guard.condition, over, loop))
+                self.body.guards.append(
+                    Guard(bounded(condition), guard.place, self.where, guard.raises)
+                )
+        self._settle(env, loop, before)
+
+    def _running(self, block: Any, env: Environment, loop: int) -> None:
+        for name in _augmented(block):
+            if name in env and not isinstance(env[name], Sequence | Many):
+                env[name] = Running(name, loop)
+
+    def _settle(self, env: Environment, loop: int, before: Environment | None) -> None:
+        for name, value in list(env.items()):
+            if isinstance(value, Running) and value.loop == loop:
+                added = self.body.running.get((name, loop), [])
+                start = before.get(name) if before else None
+                if len(added) == 1 and start is not None:
+                    total = Fold("sum", Many(added[0], self.body.loops[loop].over, loop))
+                    env[name] = bounded(Operation("+", start, total))
+                else:
+                    env[name] = Opaque(f"{name} is added to in a loop")
+
+    def _try(self, node: Any, env: Environment) -> bool:
+        kept = self._enter(env, None, node)
+        ends = self.block(node.body, env)
+        self.where = kept
+        for handler in node.handlers:
+            local = dict(env)
+            kept = self._enter(local, None, handler)
+            self.block(handler.body, local)
+            self.where = kept
+        if node.orelse is not None:
+            kept = self._enter(env, None, node)
+            ends = self.block(node.orelse.body, env) or ends
+            self.where = kept
+        self._order += 1
+        self.where = Where(kept.block, self._order, kept.loops)
+        if node.finalbody is not None:
+            self.block(node.finalbody.body, env)
+        return ends and all(_always_ends(h.body) for h in node.handlers)
+
+    def _match(self, node: cst.Match, env: Environment) -> None:
+        self.lower(node.subject, env)
+        for case in node.cases:
+            local = dict(env)
+            kept = self._enter(local, None, case)
+            self.block(case.body, local)
+            self.where = kept
+            _merge(env, Opaque("a match"), local, dict(env))
+
+
+def _grow(old: Term, value: Term, verb: str) -> Term:
+    if verb == "extend" and isinstance(value, Sequence) and isinstance(old, Sequence):
+        return Sequence((*old.items, *value.items))
+    if isinstance(old, Sequence):
+        if not old.items and isinstance(value, Many):
+            return value
+        return Sequence((*old.items, value))
+    return Sequence((old, value))
+
+
+def _raises(block: Any) -> bool:
+    return any(
+        isinstance(small, cst.Raise)
+        for line in block.body
+        if isinstance(line, cst.SimpleStatementLine)
+        for small in line.body
+    )
+
+
+def _always_ends(block: Any) -> bool:
+    last = block.body[-1] if block.body else None
+    if isinstance(last, cst.SimpleStatementLine):
+        return isinstance(last.body[-1], cst.Raise | cst.Return)
+    return False
+
+
+def _augmented(block: Any) -> set[str]:
+    found: set[str] = set()
+    stack: list[Any] = [block]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.AugAssign) and isinstance(node.operator, cst.AddAssign):
+            if isinstance(node.target, cst.Name):
+                found.add(node.target.value)
+        elif not isinstance(node, cst.FunctionDef | cst.BaseExpression):
+            stack.extend(node.children)
+    return found
+
+
+def _become(env: Environment, other: Environment) -> None:
+    env.clear()
+    env.update(other)
+
+
+def _merge(env: Environment, test: Term, then: Environment, other: Environment) -> None:
+    merged: Environment = {}
+    for name in {**then, **other}:
+        if name in then and name in other:
+            a, b = then[name], other[name]
+            merged[name] = a if a == b else bounded(Choice(test, a, b))
+        elif "." not in name and "[" not in name:
+            merged[name] = then.get(name) or other[name]
+    _become(env, merged)

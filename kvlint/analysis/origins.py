@@ -1,0 +1,367 @@
+"""Where a value comes from: backwards through arguments, fields, returns and the wire.
+
+`Origins.of` yields what a term can be, one consistent case at a time: the facts chosen
+on the way (which branch of which test) come with it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kvlint.analysis.bodies import Body
+from kvlint.analysis.expressions import is_part, item, part
+from kvlint.analysis.link import Program
+from kvlint.analysis.outline import Definition
+from kvlint.analysis.terms import (
+    Call,
+    Choice,
+    Each,
+    Field,
+    Fold,
+    Global,
+    Item,
+    Literal,
+    Many,
+    Mapping,
+    Opaque,
+    Operation,
+    Parameter,
+    Sequence,
+    Term,
+    This,
+    last_name,
+    show,
+)
+from kvlint.analysis.vocabulary import apis, words
+from kvlint.findings import Step
+
+DEPTH = 14
+MOST = 24  # origins of one value; more are not worth telling apart
+_SENTINELS = (0, None, -1, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The call through which a body is looked at: parameter -> argument of `body`."""
+
+    callee: str
+    bound: tuple[tuple[str, Term], ...]
+    body: Body
+    outer: "Frame | None"
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """`term` in `body` is what the value can be. `facts`: tests chosen, by their text."""
+
+    term: Term
+    body: Body
+    frame: Frame | None
+    facts: frozenset[tuple[str, bool]] = frozenset()
+    steps: tuple[Step, ...] = ()
+    by_name: bool = False
+    wire: bool = False
+
+
+@dataclass(slots=True)
+class Origins:
+    program: Program
+    _received: dict[tuple[str, str, int], list[tuple[Body, Term, Step]]] = field(
+        default_factory=dict
+    )
+
+    def of(self, term: Term, body: Body, frame: Frame | None = None) -> list[Origin]:
+        """Origins of `term`: each is no parameter, field, choice or project call any more."""
+        found: list[Origin] = []
+        for origin in self._of(Origin(term, body, frame), DEPTH, frozenset()):
+            if origin not in found:
+                found.append(origin)
+            if len(found) >= MOST:
+                break
+        return found
+
+    def _of(
+        self, at: Origin, depth: int, seen: frozenset[tuple[str, Term]]
+    ) -> Iterator[Origin]:
+        key = (at.body.definition.key, at.term)
+        if depth <= 0 or key in seen:
+            yield _with(at, Opaque(f"{show(at.term)[:60]} is followed no further"))
+            return
+        seen |= {key}
+        steps = list(self.step(at))
+        if not steps:
+            yield at
+            return
+        for origin in steps:
+            yield from self._of(origin, depth - 1, seen)
+
+    def step(self, at: Origin) -> Iterator[Origin]:
+        """One step back; nothing when `at.term` is an origin already."""
+        match at.term:
+            case Choice(test, then, other):
+                yield from self._choice(at, test, then, other)
+            case Parameter(function, name):
+                yield from self._parameter(at, function, name)
+            case Field(of, name):
+                yield from self._field(at, of, name)
+            case Item(of, key):
+                yield from self._item(at, of, key)
+            case Each(Field() | Parameter() | Call() as of, loop):
+                for origin in self.step(_with(at, of)):
+                    match origin.term:
+                        case Many(element, _, _):
+                            yield _with(origin, element)
+            case Call() as call:
+                yield from self._call(at, call)
+
+    def _choice(self, at: Origin, test: Term, then: Term, other: Term) -> Iterator[Origin]:
+        text = show(test)
+        known = dict(at.facts).get(text)
+        decided = known if known is not None else self.decide(test, at)
+        for value, taken in ((then, True), (other, False)):
+            if decided in (None, taken):
+                facts = at.facts | {(text, taken)} if decided is None else at.facts
+                yield Origin(value, at.body, at.frame, facts, at.steps, at.by_name, at.wire)
+
+    def decide(self, test: Term, at: Origin) -> bool | None:
+        """Whether a `x is None` test is settled by what the caller gives."""
+        match test:
+            case Operation("is" | "is not" as symbol, Parameter(function, name), Literal(None)):
+                if at.frame is None or at.frame.callee != function:
+                    return None
+                value = dict(at.frame.bound).get(name)
+                if value is None or value == Literal(None):
+                    return symbol == "is"
+                if isinstance(value, Parameter):
+                    inner = Origin(value, at.frame.body, at.frame.outer)
+                    return self.decide(Operation(symbol, value, Literal(None)), inner)
+                return symbol == "is not"
+        return None
+
+    def _parameter(self, at: Origin, function: str, name: str) -> Iterator[Origin]:
+        if at.frame is not None and at.frame.callee == function:
+            value = dict(at.frame.bound).get(name)
+            if value is None:
+                yield _with(at, Literal(None))
+                return
+            yield Origin(
+                value, at.frame.body, at.frame.outer, at.facts, (*at.steps, at.frame.step),
+                at.by_name, at.wire,
+            )  # fmt: skip
+            return
+        definition = self.program.definition(function)
+        if definition is None:
+            return
+        for frame in self.frames(definition):
+            value = dict(frame.bound).get(name, Literal(None))
+            steps = (*at.steps, frame.step)
+            yield Origin(value, frame.body, None, at.facts, steps, at.by_name, at.wire)
+
+    def frames(self, definition: Definition) -> list[Frame]:
+        """One frame for each call of `definition`."""
+        result: list[Frame] = []
+        for body, site in self.program.callers(definition):
+            bound = self.program.bind(site.call, definition)
+            step = Step(self.program.span(body, site.place), f"call of {definition.short}")
+            result.append(Frame(definition.key, tuple(bound.items()), body, None, step))
+        return result
+
+    def _field(self, at: Origin, of: Term, name: str) -> Iterator[Origin]:
+        owner = self.program.type_of(of, at.body)
+        family = set(self.program.family(owner)) if owner else set()
+        stores = [
+            (b, s) for b, s in self.program.stores(name)
+            if s.key is None and not s.appended and not _is_sentinel(s.value)
+            and s.value != Field(s.of, name)
+        ]  # fmt: skip
+        related = [
+            (b, s) for b, s in stores
+            if (t := self.program.type_of(s.of, b)) is not None
+            and (t in family or owner in self.program.family(t))
+        ]  # fmt: skip
+        by_name = not related
+        for body, store in related or stores:
+            step = Step(self.program.span(body, store.place), f"{name} = {show(store.value)[:70]}")
+            yield Origin(
+                store.value, body, None, at.facts, (*at.steps, step),
+                at.by_name or by_name and len(stores) > 1, at.wire,
+            )  # fmt: skip
+
+    def _item(self, at: Origin, of: Term, key: Term) -> Iterator[Origin]:
+        number = is_part(key)
+        match of:
+            case Call() as call:
+                for origin in self._call(at, call):
+                    yield _with(origin, part(origin.term, number) if number is not None else item(origin.term, key))
+            case Parameter(function, name) if isinstance(key, Literal) and _is_message(name):
+                if isinstance(key.value, int):
+                    for body, term, step in self.received(at.body, of, key.value):
+                        yield Origin(
+                            term, body, None, at.facts, (*at.steps, step), at.by_name, True
+                        )
+            case Field(owner, name):
+                yield from self._keyed(at, owner, name, key)
+                if number is not None:
+                    for origin in self._field(at, owner, name):
+                        if isinstance(origin.term, Sequence):
+                            yield _with(origin, part(origin.term, number))
+            case Item(Field(owner, name), inner) if number is not None:
+                for origin in self._keyed(at, owner, name, inner):
+                    yield _with(origin, part(origin.term, number))
+            case Mapping(keys, values):
+                for known, value in zip(keys, values, strict=True):
+                    if known == key:
+                        yield _with(at, value)
+
+    def _keyed(self, at: Origin, of: Term, name: str, key: Term) -> Iterator[Origin]:
+        """`of.name[key]`: stores under that key; a parameter as key is told apart by call."""
+        for body, store in self.program.stores(name):
+            if store.key is None or store.appended:
+                continue
+            step = Step(self.program.span(body, store.place), f"kept in {name}[...]")
+            match store.key:
+                case Parameter(function, parameter):
+                    definition = self.program.definition(function)
+                    frames = self.frames(definition) if definition else []
+                    for frame in frames:
+                        given = dict(frame.bound).get(parameter, Literal(None))
+                        if _same_key(given, key):
+                            yield Origin(
+                                store.value, body, frame, at.facts,
+                                (*at.steps, frame.step, step), at.by_name, at.wire,
+                            )  # fmt: skip
+                case stored if _same_key(stored, key):
+                    yield Origin(
+                        store.value, body, None, at.facts, (*at.steps, step), at.by_name, at.wire
+                    )
+
+    def _call(self, at: Origin, call: Call) -> Iterator[Origin]:
+        if call.name in apis().transports:
+            return
+        found, by_name = self.program.callees(call, at.body)
+        if len(found) > 3:
+            return
+        for callee in found:
+            inner = self.program.body(callee)
+            if inner is None or callee.short == "__init__":
+                continue
+            bound = tuple(self.program.bind(call, callee).items())
+            place = at.body.place_of(call)
+            span = self.program.span(at.body, place[0] if place else (1, 1, 1, 1))
+            frame = Frame(callee.key, bound, at.body, at.frame, Step(span, f"calls {callee.short}"))
+            for root in inner.returns:
+                if root.term != Literal(None):
+                    yield Origin(
+                        root.term, inner, frame, at.facts, at.steps, at.by_name or by_name, at.wire
+                    )
+
+    # -- the wire
+
+    def received(self, body: Body, message: Term, position: int) -> list[tuple[Body, Term, Step]]:
+        """What the peer, running this program too, puts at `message[position]`.
+
+        The sender's list is the one in the same module that is sent; frames in front of
+        it that the receiver strips are found by the names on both sides.
+        """
+        key = (body.definition.key, last_name(message), position)
+        if key not in self._received:
+            self._received[key] = list(self._find_received(body, message, position))
+        return self._received[key]
+
+    def _find_received(
+        self, body: Body, message: Term, position: int
+    ) -> Iterator[tuple[Body, Term, Step]]:
+        names = _names_by_position(body, message)
+        source = self.program.outline(body.definition.path)
+        best: tuple[int, Body, Sequence, int, Step] | None = None
+        for definition in source.definitions.values() if source else ():
+            text = source.text(definition) if source else ""
+            if "encode" not in text and "pack" not in text:
+                continue
+            sender = self.program.body(definition)
+            for items, step in self._sent(sender) if sender else ():
+                for offset in range(4):
+                    score = _alignment(names, items, offset)
+                    if position + offset < len(items.items) and (
+                        best is None or score > best[0]
+                    ):
+                        best = (score, sender, items, offset, step)  # type: ignore[assignment]
+        if best is not None and best[0] >= 3:
+            _, sender, items, offset, step = best
+            value = _unpacked(items.items[position + offset])
+            yield sender, value, Step(step.span, f"the peer sends {show(value)[:70]}")
+
+    def _sent(self, body: Body) -> Iterator[tuple[Sequence, Step]]:
+        for site in body.calls:
+            if site.call.name in apis().sends:
+                for value in site.call.values():
+                    if isinstance(value, Sequence) and len(value.items) > 3:
+                        yield value, Step(self.program.span(body, site.place), "sent")
+        for root in body.returns:
+            if isinstance(root.term, Sequence) and len(root.term.items) > 6:
+                yield root.term, Step(self.program.span(body, root.place), "returned to be sent")
+
+
+def _with(origin: Origin, term: Term) -> Origin:
+    return Origin(
+        term, origin.body, origin.frame, origin.facts, origin.steps, origin.by_name, origin.wire
+    )
+
+
+def _is_sentinel(value: Term) -> bool:
+    match value:
+        case Literal(constant):
+            return any(constant is s or constant == s for s in _SENTINELS)
+        case Sequence(()) | Mapping((), ()):
+            return True
+    return False
+
+
+def _is_message(name: str) -> bool:
+    return bool(set(words(name)) & {"msg", "message", "frames", "payload", "parts", "bytes", "data"})
+
+
+def _same_key(one: Term, other: Term) -> bool:
+    if isinstance(one, Literal) or isinstance(other, Literal):
+        return one == other
+    return True
+
+
+def _names_by_position(body: Body, message: Term) -> dict[int, set[str]]:
+    """message[k] -> words of the names it is given."""
+    result: dict[int, set[str]] = {}
+
+    def note(name: str, value: Term) -> None:
+        for found in value.walk():
+            match found:
+                case Item(of, Literal(int(position))) if of == message:
+                    result.setdefault(position, set()).update(words(name))
+                    return
+
+    for site in body.calls:
+        for keyword, value in site.call.keywords:
+            note(keyword, value)
+    for store in body.stores:
+        note(store.name, store.value)
+    return result
+
+
+def _alignment(names: dict[int, set[str]], items: Sequence, offset: int) -> int:
+    score = 0
+    for position, said in names.items():
+        if position + offset < len(items.items):
+            sent: set[str] = set()
+            for found in items.items[position + offset].walk():
+                sent |= set(words(last_name(found)))
+            score += len(said & sent)
+    return score
+
+
+def _unpacked(term: Term) -> Term:
+    match term:
+        case Call() as call if call.name in apis().packs and call.arguments:
+            return call.arguments[-1]
+    return term
+
+
+_ = (Fold, Global, This)

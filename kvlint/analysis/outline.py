@@ -1,0 +1,216 @@
+"""The table of contents of a file: definitions, classes, imports; by stdlib `ast`.
+
+`ast` costs a tenth of libcst and refuses hostile nesting cleanly. Bodies stay text
+until somebody asks for them.
+"""
+
+import ast
+import warnings
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A function or method; nested functions belong to the one they stand in.
+
+    Lines count from 1 and include decorators; `class_name` is '' for functions.
+    """
+
+    path: str
+    name: str
+    first_line: int
+    last_line: int
+    column: int
+    parameters: tuple[str, ...]
+    annotations: tuple[tuple[str, str], ...]
+    decorators: tuple[str, ...]
+    class_name: str
+    zero_defaults: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        return f"{self.path}::{self.name}"
+
+    @property
+    def short(self) -> str:
+        return self.name.rpartition(".")[2]
+
+    @property
+    def is_static(self) -> bool:
+        return "staticmethod" in self.decorators
+
+    @property
+    def receives(self) -> str | None:
+        """The name of the parameter that stands for the object or class, if any."""
+        if self.class_name and not self.is_static and self.parameters:
+            return self.parameters[0]
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ClassOutline:
+    path: str
+    name: str
+    line: int
+    bases: tuple[str, ...]
+    decorators: tuple[str, ...]
+    annotated: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        return f"{self.path}::{self.name}"
+
+
+@dataclass(slots=True)
+class Outline:
+    path: str
+    lines: list[str]
+    definitions: dict[str, Definition] = field(default_factory=dict)
+    classes: dict[str, ClassOutline] = field(default_factory=dict)
+    imports: dict[str, str] = field(default_factory=dict)
+
+    def at(self, line: int) -> Definition | None:
+        for definition in self.definitions.values():
+            if definition.first_line <= line <= definition.last_line:
+                return definition
+        return None
+
+    def text(self, definition: Definition) -> str:
+        return "".join(self.lines[definition.first_line - 1 : definition.last_line])
+
+
+def module_of(path: str) -> str:
+    """`a/b/c.py` -> `a.b.c`; a package's `__init__.py` is the package."""
+    parts = path.removesuffix(".py").split("/")
+    if parts[-1] == "__init__":
+        parts.pop()
+    return ".".join(parts)
+
+
+def outline(path: str, source: str) -> Outline:
+    """Raises SyntaxError, ValueError (null bytes), RecursionError or MemoryError (nesting)."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree = ast.parse(source)
+    result = Outline(path, source.splitlines(keepends=True))
+    package = module_of(path).split(".")
+    if not path.endswith("__init__.py"):
+        package = package[:-1]
+    _visit(tree.body, result, "", "", package)
+    return result
+
+
+def _visit(
+    body: list[ast.stmt], out: Outline, prefix: str, owner: str, package: list[str]
+) -> None:
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            definition = _definition(node, out.path, prefix, owner)
+            # A property's setter comes after its getter; the getter is what reads need.
+            out.definitions.setdefault(definition.name, definition)
+            _imports_in(node.body, out, package)
+        elif isinstance(node, ast.ClassDef):
+            name = f"{prefix}{node.name}"
+            out.classes[name] = ClassOutline(
+                out.path,
+                name,
+                node.lineno,
+                tuple(_dotted(base) for base in node.bases),
+                tuple(_dotted(d) for d in node.decorator_list),
+                tuple(
+                    s.target.id
+                    for s in node.body
+                    if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
+                ),
+            )
+            _visit(node.body, out, f"{name}.", name, package)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            _import(node, out, package)
+        else:
+            for name in ("body", "orelse", "finalbody"):
+                _visit(getattr(node, name, []), out, prefix, owner, package)
+            for handler in getattr(node, "handlers", []):
+                _visit(handler.body, out, prefix, owner, package)
+
+
+def _definition(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, path: str, prefix: str, owner: str
+) -> Definition:
+    arguments = node.args
+    listed = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return Definition(
+        path=path,
+        name=f"{prefix}{node.name}",
+        first_line=min([node.lineno, *(d.lineno for d in node.decorator_list)]),
+        last_line=node.end_lineno or node.lineno,
+        column=node.col_offset,
+        parameters=tuple(a.arg for a in listed),
+        annotations=tuple((a.arg, _annotation(a.annotation)) for a in listed if a.annotation),
+        decorators=tuple(_dotted(d).rpartition(".")[2] for d in node.decorator_list),
+        class_name=owner,
+        zero_defaults=tuple(_zero_defaults(arguments)),
+    )
+
+
+def _zero_defaults(arguments: ast.arguments) -> list[str]:
+    """Parameters that are 0 unless said otherwise."""
+    listed = [*arguments.posonlyargs, *arguments.args]
+    pairs = [
+        *zip(reversed(listed), reversed(arguments.defaults), strict=False),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    return [
+        argument.arg
+        for argument, default in pairs
+        if isinstance(default, ast.Constant) and default.value == 0 and default.value is not False
+    ]
+
+
+def _annotation(node: ast.expr | None) -> str:
+    """The class an annotation names; Optional and quotes are looked through."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text.strip()
+        case ast.Subscript(value=ast.Name(id="Optional"), slice=inner):
+            return _annotation(inner)
+        case ast.BinOp(left=left, right=ast.Constant(value=None)):
+            return _annotation(left)
+    return _dotted(node) if node else ""
+
+
+def _dotted(node: ast.expr) -> str:
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=value, attr=attr):
+            return f"{_dotted(value)}.{attr}"
+        case ast.Call(func=func):
+            return _dotted(func)
+        case ast.Subscript(value=value):
+            return _dotted(value)
+    return ""
+
+
+def _imports_in(body: list[ast.stmt], out: Outline, package: list[str]) -> None:
+    for node in body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            _import(node, out, package)
+            continue
+        for name in ("body", "orelse", "finalbody"):
+            inner = getattr(node, name, None)
+            if isinstance(inner, list):
+                _imports_in(inner, out, package)
+        for handler in getattr(node, "handlers", []):
+            _imports_in(handler.body, out, package)
+
+
+def _import(node: ast.Import | ast.ImportFrom, out: Outline, package: list[str]) -> None:
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            bound = alias.asname or alias.name.partition(".")[0]
+            out.imports.setdefault(bound, alias.name if alias.asname else bound)
+        return
+    base = package[: len(package) - node.level + 1] if node.level else []
+    module = ".".join([*base, *(node.module.split(".") if node.module else [])])
+    for alias in node.names:
+        out.imports.setdefault(alias.asname or alias.name, f"{module}.{alias.name}")

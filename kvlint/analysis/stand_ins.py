@@ -1,0 +1,210 @@
+"""One region's quantity that stands for every region's: sources, sinks, what settles it."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kvlint.analysis.bodies import Body, Place, Where
+from kvlint.analysis.constructions import uniform_nearby
+from kvlint.analysis.flow import Flow, Sink
+from kvlint.analysis.formulas import one_formula
+from kvlint.analysis.guards import Uniform, covers, guards_of
+from kvlint.analysis.link import Program
+from kvlint.analysis.roles import (
+    Entry,
+    Strength,
+    about_entry,
+    entries,
+    quantity_of_element,
+    region_list,
+    speaks_of_index,
+)
+from kvlint.analysis.terms import Field, Item, Literal, Term, This, last_name, show
+from kvlint.findings import Step
+
+_MANY = (
+    "ptrs|addrs|lens|lengths|sizes|strides|caches|buffers?|bufs|pools?|regions|objs|objects|"
+    "layers|tensors|counts|shapes|dtypes|devices|nbytes|capacities|blocks"
+)
+TAKEN = re.compile(
+    rf"(?:{_MANY})(?:\[[^\]\n]*\])?\s*\[\s*-?[01]\s*\]|\bnext\(\s*iter\(|,\s*\*\w+|\)\[\s*-?[01]\s*\]"
+    rf"|\w*(?:layer|region|group|buffer)_(?:id|idx|index)\s*=\s*0\b"
+)
+KEPT = re.compile(rf"\bfor\b[^\n:]*\b\w*(?:{_MANY}|layer_names)\b[^\n]*:")
+ASKED = re.compile(rf"\bget_\w+\(\s*[\w.]*(?:{_MANY})\b")
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """A quantity of one region that reaches memory of others.
+
+    `open`: sinks that no check covers; `guards`: the checks; `construction`: where the
+    same class makes all regions alike.
+    """
+
+    body: Body
+    regions: str
+    quantity: str
+    number: int
+    shown: str
+    place: Place
+    sinks: tuple[Sink, ...]
+    open: tuple[Sink, ...]
+    guards: tuple[Step, ...]
+    construction: Step | None
+    holds_today: str | None
+    by_name: bool
+
+
+def stand_ins(program: Program) -> Iterator[StandIn]:
+    flow = Flow(program)
+    seen: set[str] = set()
+    for pattern in (TAKEN, ASKED):
+        for body in program.holding(pattern):
+            if body.definition.key in seen:
+                continue
+            seen.add(body.definition.key)
+            yield from _taken(program, flow, body)
+    for body in program.holding(KEPT, re.compile(r"^\s+self\.\w+ = ", re.M)):
+        yield from _kept(program, flow, body)
+
+
+def _taken(program: Program, flow: Flow, body: Body) -> Iterator[StandIn]:
+    groups: dict[tuple[Term, int, str], list[Entry]] = {}
+    for root in [*body.roots, *body.returns]:
+        for entry in entries(root.term, body):
+            groups.setdefault((entry.item.of, entry.number, entry.quantity), []).append(entry)
+    for site in body.calls:
+        asked = _asked_by_default(program, body, site.call)
+        if asked is not None:
+            groups.setdefault((asked.item.of, 0, asked.quantity), []).append(asked)
+    for (regions, number, quantity), group in groups.items():
+        wholes = {entry.whole for entry in group}
+        sinks = flow.sinks(body, lambda t, wholes=wholes: t in wholes, quantity)  # type: ignore[misc]
+        if not sinks:
+            continue
+        place = min((p for w in wholes if (p := _place(body, w))), default=None)
+        if place is None:
+            continue
+        strength = max(entry.strength for entry in group)
+        yield _judged(program, body, group[0], regions, place, sinks, wholes, strength)
+
+
+def _asked_by_default(program: Program, body: Body, call: Term) -> Entry | None:
+    """`head_size(caches)` where the helper's `layer_idx` is 0 unless said otherwise."""
+    from kvlint.analysis.terms import Call
+
+    if not isinstance(call, Call) or not call.arguments:
+        return None
+    if region_list(call.arguments[0], body) is not Strength.STRONG:
+        return None
+    found, by_name = program.callees(call, body)
+    if len(found) != 1 or by_name:
+        return None
+    bound = program.bind(call, found[0])
+    for name in found[0].zero_defaults:
+        if speaks_of_index(name) and name not in bound:
+            return about_entry(call, call.arguments[0])
+    return None
+
+
+def _place(body: Body, term: Term) -> Place | None:
+    found = body.place_of(term)
+    return found[0] if found else None
+
+
+def _judged(
+    program: Program,
+    body: Body,
+    entry: Entry,
+    regions: Term,
+    place: Place,
+    sinks: list[Sink],
+    wholes: set[Term],
+    strength: Strength,
+) -> StandIn:
+    guards: list[tuple[Where, bool, Step]] = []
+    for guard, said in guards_of(program, body):
+        uniform = [u for u in said if isinstance(u, Uniform)]
+        if all(_settled(uniform, w) for w in wholes):
+            step = Step(program.span(body, guard.place), f"checks {show(guard.condition)[:80]}")
+            guards.append((guard.where, guard.raises, step))
+    open_sinks = tuple(
+        s for s in sinks
+        if not any(_stands_before(where, raises, s) for where, raises, _ in guards)
+        and not _guarded_there(program, s, regions, entry, wholes)
+    )  # fmt: skip
+    construction = uniform_nearby(program, regions, body)
+    by_name = strength is Strength.WEAK or all(s.by_name for s in (open_sinks or sinks))
+    holds = None
+    if construction is None and open_sinks and entry.quantity in ("slots", "region length"):
+        holds = one_formula(program, regions, body)
+    return StandIn(
+        body=body,
+        regions=last_name(regions),
+        quantity=entry.quantity,
+        number=entry.number,
+        shown=show(entry.whole)[:100],
+        place=place,
+        sinks=tuple(sinks),
+        open=open_sinks,
+        guards=tuple(step for _, _, step in guards),
+        construction=construction,
+        holds_today=holds,
+        by_name=by_name,
+    )
+
+
+def _settled(said: list[Uniform], whole: Term) -> bool:
+    """Every entry in `whole` is covered by a fact (both lists of a quotient, say)."""
+    items = [t for t in whole.walk() if isinstance(t, Item) and t.key in (Literal(0), Literal(-1))]
+    outer = [i for i in items if not any(i != o and o.contains(i) for o in items)] or items
+    inner = [i for i in items if not any(i != o and i.contains(o) for o in items)]
+    return any(all(any(covers(u, i, whole) for u in said) for i in group) for group in (outer, inner) if group)
+
+
+def _stands_before(where: Where, raises: bool, sink: Sink) -> bool:
+    if where.dominates(sink.crossing):
+        return True
+    prefix = sink.crossing.block[: len(where.block)] == where.block
+    return raises and prefix and not sink.home
+
+
+def _guarded_there(
+    program: Program, sink: Sink, regions: Term, entry: Entry, wholes: set[Term]
+) -> bool:
+    """The body of the sink checks the same list of the same object before the use."""
+    if sink.home or not isinstance(regions, Field):
+        return False
+    for guard, said in guards_of(program, sink.body):
+        if not guard.where.dominates(sink.where):
+            continue
+        for fact in said:
+            if isinstance(fact, Uniform) and fact.entry.contains(regions):
+                if all(_settled([fact], w) for w in wholes):
+                    return True
+    del entry
+    return False
+
+
+def _kept(program: Program, flow: Flow, body: Body) -> Iterator[StandIn]:
+    """`self.x = f(region)` inside a loop over regions: the last one's value is kept."""
+    for store in body.stores:
+        if store.key is not None or store.appended or not isinstance(store.of, This):
+            continue
+        taken = quantity_of_element(store.value, frozenset(store.where.loops))
+        if taken is None or store.value.contains(Field(store.of, store.name)):
+            continue
+        regions, quantity = taken
+        strength = region_list(regions, body)
+        if strength is Strength.NONE:
+            continue
+        value = store.value
+        sinks = [
+            s for s in flow.sinks(body, lambda t, value=value: t == value, quantity)  # type: ignore[misc]
+            if not s.home and any(store.name in step.says for step in s.steps[:1])
+        ]  # fmt: skip
+        if not sinks:
+            continue
+        entry = Entry(Item(regions, Literal(-1)), value, quantity, -1, strength)
+        yield _judged(program, body, entry, regions, store.place, sinks, {value}, strength)

@@ -1,0 +1,76 @@
+"""Nouns of the field and third-party APIs, as data: `nouns.toml`, `apis.toml`.
+
+Nothing in here names a file, class or function of an engine.
+"""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+
+_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Nouns:
+    """Sets of words; a name is split at underscores and capitals, and lowered."""
+
+    address: frozenset[str]
+    region: frozenset[str]
+    many: frozenset[str]
+    tensor: frozenset[str]
+    weak: frozenset[str]
+    not_region: frozenset[str]
+    length: frozenset[str]
+    count: frozenset[str]
+    index: frozenset[str]
+    buffer: frozenset[str]
+    transfer: frozenset[str]
+    device: frozenset[str]
+    stride: frozenset[str]
+    triggers: frozenset[str]
+    descriptors: frozenset[str]
+
+
+@cache
+def nouns() -> Nouns:
+    data = tomllib.loads((files(__name__) / "nouns.toml").read_text("utf-8"))
+    return Nouns(**{name: frozenset(words) for name, words in data.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Apis:
+    """Third-party calls by last name -> what the result or the arguments are."""
+
+    keeps: frozenset[str]
+    folds: dict[str, str]
+    quantities: dict[str, str]
+    makes_tensor: frozenset[str]
+    sends: frozenset[str]
+    messages: frozenset[str]
+    packs: frozenset[str]
+    transports: dict[str, dict[str, int | str]]
+    silent: frozenset[str]
+
+
+@cache
+def apis() -> Apis:
+    data = tomllib.loads((files(__name__) / "apis.toml").read_text("utf-8"))
+    return Apis(
+        keeps=frozenset(data["keeps"]),
+        folds=data["folds"],
+        quantities=data["quantities"],
+        makes_tensor=frozenset(data["makes_tensor"]),
+        sends=frozenset(data["sends"]),
+        messages=frozenset(data["messages"]),
+        packs=frozenset(data["packs"]),
+        transports=data["transports"],
+        silent=frozenset(data["silent"]),
+    )
+
+
+@lru_cache(maxsize=65536)
+def words(name: str) -> tuple[str, ...]:
+    """`kv_dataPtrs` -> ('kv', 'data', 'ptrs')."""
+    return tuple(word.lower() for word in _WORD.findall(name))

@@ -1,0 +1,81 @@
+"""The command `kvlint`: finds the command asked for, and turns every failure into one line.
+
+Commands live one in a file in `kvlint.commands`, each as `command`, and are imported when
+asked for, so that help and documents need neither the parser nor the colours.
+"""
+
+import importlib
+import io
+import os
+import pkgutil
+import sys
+
+import click
+
+import kvlint.commands
+from kvlint import __version__
+from kvlint.commands._stderr import complain, complain_of
+from kvlint.engine.errors import RuleError, UsageError, one_line
+
+# Exit codes as Ruff has them; 0 and 1 belong to `check`.
+FAILED = 2
+INTERRUPTED = 130
+
+
+class Commands(click.Group):
+    """The files of `kvlint.commands`; a new command is a new file."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        modules = pkgutil.iter_modules(kvlint.commands.__path__)
+        return sorted(module.name for module in modules if not module.name.startswith("_"))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        module = importlib.import_module(f"kvlint.commands.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+
+@click.command(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes of check: 0 nothing found, 1 findings, 2 wrong usage or an internal error.",
+)
+@click.version_option(__version__, "-V", "--version", message="kvlint %(version)s")
+def app() -> None:
+    """Find the assumptions that KV-cache transfer code makes about buffer geometry."""
+
+
+def main() -> None:
+    """Run the command line and exit. Never a traceback, unless KVLINT_DEBUG is set."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Checked files may have any name and hold any text; the terminal's encoding may not.
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        code = app.main(prog_name="kvlint", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except click.ClickException as error:
+        error.show()
+        return FAILED
+    except UsageError as error:
+        complain(str(error))
+        return FAILED
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone (`| head`); nothing more can be said, so say it nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except RuleError as failure:
+        complain_of(failure.__cause__ or failure, str(failure))
+        return FAILED
+    except Exception as error:
+        complain_of(error, f"internal error: {one_line(error)}")
+        return FAILED

@@ -1,0 +1,152 @@
+"""`kvlint check [PATHS]`: options in, a report out; the work is done by kvlint.engine."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from kvlint.commands._stderr import complain, complain_of
+from kvlint.commands._stdout import write
+from kvlint.engine.check import check
+from kvlint.engine.discover import find_project
+from kvlint.engine.errors import RuleError, UsageError
+from kvlint.engine.registry import all_rules
+from kvlint.engine.selection import select
+from kvlint.findings import Confidence
+from kvlint.reporters import FORMATS, reporter, statistics
+from kvlint.reporters.paint import paint_for
+from kvlint.reporters.view import Choice, Place, View, view
+
+# What `--show-guarded` stands for when it stands alone.
+_EVERYWHERE = "*"
+
+
+class _Command(click.Command):
+    """Lets `--show-guarded` stand alone: click would take the path after it for its value."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        options = [f"{a}={_EVERYWHERE}" if a == "--show-guarded" else a for a in args[:end]]
+        return super().parse_args(ctx, options + args[end:])
+
+
+@click.command(cls=_Command)
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--select",
+    "chosen",
+    multiple=True,
+    metavar="CODES",
+    help="Rules to run: codes or how they begin, comma separated, or ALL (the default). "
+    "A preview rule runs when its full code is given.",
+)
+@click.option(
+    "--ignore",
+    "ignored",
+    multiple=True,
+    metavar="CODES",
+    help="Rules to leave out. Where both lists match, the longer code wins.",
+)
+@click.option(
+    "--output-format",
+    type=click.Choice(FORMATS),
+    default="full",
+    show_default=True,
+    help="How to write the findings.",
+)
+@click.option(
+    "--min-confidence",
+    type=click.Choice([str(confidence) for confidence in Confidence]),
+    default="high",
+    show_default=True,
+    help="Show what is at least this sure; what is conditional is medium.",
+)
+@click.option(
+    "--show-guarded",
+    metavar="[=PATH:LINE]",
+    help="Show what the code settles, too, and where it does. With =PATH:LINE show only what "
+    "is known at that line, whatever it is: why is it silent?",
+)
+@click.option("--statistics", "counts", is_flag=True, help="Show counts by rule, not findings.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 even when there are findings.")
+@click.option(
+    "--project",
+    type=click.Path(path_type=Path),
+    help="The folder whose code is known; default: the nearest one above PATHS that has "
+    "pyproject.toml, kvlint.toml or .git, else the working directory.",
+)
+@click.option("--no-cache", is_flag=True, help="Accepted; nothing is cached yet.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    paths: tuple[Path, ...],
+    chosen: tuple[str, ...],
+    ignored: tuple[str, ...],
+    output_format: str,
+    min_confidence: str,
+    show_guarded: str | None,
+    counts: bool,
+    exit_zero: bool,
+    project: Path | None,
+    no_cache: bool,
+) -> None:
+    """Report the assumptions about buffer geometry in PATHS (default: the working directory).
+
+    PATHS choose what is reported; what is known is the whole project around them.
+    """
+    rules = select(all_rules(), _split(chosen), _split(ignored))
+    asked = _asked(show_guarded)
+    given = paths or ((asked[0],) if asked else (Path(),))
+    root = find_project(given, project)
+
+    failures: list[RuleError] = []
+    report = check(root, [asked[0]] if asked else given, rules, failures.append)
+    choice = Choice(
+        minimum=Confidence(min_confidence),
+        guarded=show_guarded is not None,
+        place=_place(asked, root) if asked else None,
+    )
+    seen = view(report, choice, root, Path.cwd())
+
+    write(_lines(seen, output_format, counts))
+    for folder in report.skipped:
+        complain(f"skipped {folder}")
+    if not report.files:
+        complain("no Python files under the given paths")
+    for failure in failures:
+        complain_of(failure.__cause__ or failure, str(failure))
+    if failures:
+        ctx.exit(2)
+    ctx.exit(1 if seen.failed and not exit_zero else 0)
+
+
+def _lines(seen: View, output_format: str, counts: bool) -> Iterator[str]:
+    paint = paint_for(sys.stdout)
+    if not counts:
+        return reporter(output_format).render(seen, paint)
+    if output_format == "json":
+        return statistics.render_json(seen)
+    return statistics.render(seen, paint)
+
+
+def _split(lists: Sequence[str]) -> list[str]:
+    return [code.strip() for codes in lists for code in codes.split(",") if code.strip()]
+
+
+def _asked(show_guarded: str | None) -> tuple[Path, int] | None:
+    """The file and the line of `--show-guarded=PATH:LINE`, None without one."""
+    if show_guarded is None or show_guarded == _EVERYWHERE:
+        return None
+    path, _, line = show_guarded.rpartition(":")
+    if not path or not (line.isascii() and line.isdigit()) or int(line) < 1:
+        raise UsageError(f"--show-guarded takes PATH:LINE, not {show_guarded!r}")
+    if not Path(path).is_file():
+        raise UsageError(f"no such file: {path}")
+    return Path(path), int(line)
+
+
+def _place(asked: tuple[Path, int], root: Path) -> Place:
+    path, line = asked
+    return Place(path.resolve().relative_to(root).as_posix(), line)

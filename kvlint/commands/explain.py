@@ -1,0 +1,61 @@
+"""`kvlint explain RULE`: the rule's own documentation, with the code it reports and accepts."""
+
+import json
+import sys
+from collections.abc import Iterator
+from textwrap import dedent, indent
+
+import click
+
+from kvlint.commands._stdout import write
+from kvlint.engine.registry import all_rules
+from kvlint.engine.selection import find
+from kvlint.reporters.paint import Paint, paint_for
+from kvlint.rule import Rule
+
+
+@click.command()
+@click.argument("rule")
+@click.option("--output-format", type=click.Choice(["text", "json"]), default="text")
+def command(rule: str, output_format: str) -> None:
+    """Explain RULE, given by code or name."""
+    found = find(all_rules(), rule)
+    write(_json(found) if output_format == "json" else _text(found, paint_for(sys.stdout)))
+
+
+def _text(rule: Rule, paint: Paint) -> Iterator[str]:
+    documentation = rule.documentation()
+    yield paint(f"# {rule.code} {rule.name}", "bold")
+    yield ""
+    yield documentation.summary
+    yield ""
+    preview = "; preview: runs only when selected by its code" if rule.preview else ""
+    yield f"Severity {rule.severity}, since kvlint {rule.since}{preview}."
+    code = {"Example": rule.BAD, "Use instead": rule.GOOD}
+    for title, text in documentation.sections.items():
+        yield ""
+        yield paint(f"## {title}", "bold")
+        yield ""
+        if text:
+            yield text
+        if title in code:
+            if text:
+                yield ""
+            yield indent(dedent(code[title]).strip("\n"), "    ")
+
+
+def _json(rule: Rule) -> Iterator[str]:
+    documentation = rule.documentation()
+    fields = {
+        "code": rule.code,
+        "name": rule.name,
+        "summary": documentation.summary,
+        "severity": rule.severity,
+        "confidence": rule.confidence,
+        "since": rule.since,
+        "preview": rule.preview,
+        "sections": dict(documentation.sections),
+        "bad": dedent(rule.BAD).strip("\n") + "\n",
+        "good": dedent(rule.GOOD).strip("\n") + "\n",
+    }
+    yield json.dumps(fields, indent=2)

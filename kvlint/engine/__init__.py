@@ -1,0 +1,1 @@
+"""From paths to a report: which files, which rules, and what the rules' claims come to."""

@@ -1,0 +1,52 @@
+"""Whether files can be read and parsed at all, asked of Python's own parser.
+
+The analysis opens only files that speak of cache memory. A file that it never opens may be
+broken too, and whoever asked for it wants to know, under a folder as under its own name.
+"""
+
+import io
+import symtable
+import tokenize
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+
+from kvlint.findings import Fault, Span
+
+
+def faults(root: Path, paths: Iterable[str]) -> list[Fault]:
+    """One fault for each of `paths` (relative to `root`) that is no Python. Nothing is run."""
+    found = (_fault(root, path) for path in paths)
+    return [fault for fault in found if fault is not None]
+
+
+def _fault(root: Path, path: str) -> Fault | None:
+    start = Span(path, 1, 1, 1, 1)
+    try:
+        data = (root / path).read_bytes()
+    except OSError as error:
+        return Fault("unreadable", start, error.strerror or str(error))
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        # Text, not bytes: positions then count characters.
+        source = data.decode(encoding)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a SyntaxWarning of the checked code is not ours
+            # Parses as `ast.parse` does, without building the tree: two thirds of the time.
+            symtable.symtable(source, path, "exec")
+    except SyntaxError as error:
+        return Fault("invalid-syntax", _span(path, error), error.msg)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return Fault("invalid-syntax", Span(path, line, 1, line, 1), str(error))
+    except (ValueError, RecursionError, MemoryError) as error:  # null bytes, deep nesting
+        return Fault("invalid-syntax", start, str(error) or "nested too deeply")
+    return None
+
+
+def _span(path: str, error: SyntaxError) -> Span:
+    """Where Python points; it leaves out, or sets to 0 or -1, what it does not know."""
+    line, column = max(error.lineno or 1, 1), max(error.offset or 1, 1)
+    end = (max(error.end_lineno or 0, line), max(error.end_offset or 0, 0))
+    end_line, end_column = max(end, (line, column + 1))
+    return Span(path, line, column, end_line, end_column)

@@ -1,0 +1,177 @@
+"""What a rule says about a place, and what becomes of it once it is decided.
+
+A rule yields `Claim`s: a relation over geometry, the guards in force, where, and the
+trace. It never says whether the claim is right: `decide` asks `kvlint.assumptions`
+and derives status, confidence and severity. Reporters see `Finding`s only.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from kvlint.assumptions import Counterexample, Relation, refute
+
+
+class Status(StrEnum):
+    """Derived by `decide`, never set by a rule."""
+
+    UNGUARDED = "unguarded"
+    CONDITIONAL = "conditional"
+    GUARDED = "guarded"
+
+
+class Confidence(StrEnum):
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+    def at_least(self, other: "Confidence") -> bool:
+        order = list(Confidence)
+        return order.index(self) <= order.index(other)
+
+
+class Severity(StrEnum):
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Span:
+    """A stretch of source; lines and columns count from 1, the end is exclusive.
+
+    `path` is relative to the project, with forward slashes.
+    """
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One stop on the way from the source of a value to the place that uses it."""
+
+    span: Span
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A guard: a relation that code enforces (None: the guard settles the claim by
+    construction, so there is nothing left to refute), and where it stands."""
+
+    relation: Relation | None
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a rule yields: `relation` must hold at `at`, given `given`.
+
+    `scope` is the qualified name of the definition that `at` lies in and `subject` the
+    roles and values meant, without line numbers: with code and relation they make
+    the id. `unresolved` names each term nobody could resolve, with the reason.
+    """
+
+    code: str
+    relation: Relation
+    at: Span
+    scope: str
+    subject: str
+    message: str
+    label: str
+    settle: str
+    trace: tuple[Step, ...] = ()
+    given: tuple[Given, ...] = ()
+    unresolved: tuple[str, ...] = ()
+    holds_today: str | None = None
+    by_name_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A decided claim, ready to be reported."""
+
+    code: str
+    name: str
+    span: Span
+    message: str
+    label: str
+    settle: str
+    severity: Severity
+    confidence: Confidence
+    status: Status
+    assumption_id: str
+    formula: str
+    counterexample: Counterexample | None
+    holds_today: str | None
+    trace: tuple[Step, ...]
+    guard: Step | None
+    unresolved: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a file could not be read or parsed: reported with code null."""
+
+    name: str
+    span: Span
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    findings: tuple[Finding, ...]
+    faults: tuple[Fault, ...] = ()
+    files: int = 0
+    skipped: tuple[str, ...] = field(default=())
+
+
+def assumption_id(claim: Claim) -> str:
+    """Stable across moved lines: code, definition, relation, roles; no line numbers."""
+    from hashlib import blake2b
+
+    text = "\0".join((claim.code, claim.scope, str(claim.relation), claim.subject))
+    return f"{claim.code}-{blake2b(text.encode(), digest_size=6).hexdigest()}"
+
+
+def decide(claim: Claim, name: str, severity: Severity, confidence: Confidence) -> Finding:
+    """Derive status, severity and confidence: nothing refutes it, it is guarded; refuted
+    with every term resolved, unguarded; else conditional."""
+    settled = next((g for g in claim.given if g.relation is None), None)
+    relations = tuple(g.relation for g in claim.given if g.relation is not None)
+    counterexample = None if settled else refute(claim.relation, relations)
+    guard = None
+    if counterexample is None:
+        status = Status.GUARDED
+        guard = settled.step if settled else (claim.given[0].step if claim.given else None)
+    elif claim.unresolved:
+        status = Status.CONDITIONAL
+    else:
+        status = Status.UNGUARDED
+    if status is Status.CONDITIONAL or claim.by_name_only:
+        confidence = Confidence.MEDIUM if confidence is Confidence.HIGH else confidence
+    if claim.holds_today:
+        severity = Severity.WARNING
+    return Finding(
+        code=claim.code,
+        name=name,
+        span=claim.at,
+        message=claim.message,
+        label=claim.label,
+        settle=claim.settle,
+        severity=severity,
+        confidence=confidence,
+        status=status,
+        assumption_id=assumption_id(claim),
+        formula=str(claim.relation),
+        counterexample=counterexample,
+        holds_today=claim.holds_today,
+        trace=claim.trace,
+        guard=guard,
+        unresolved=claim.unresolved,
+    )

@@ -1,0 +1,98 @@
+"""What a report looks like from where the user stands: what is shown, what is hidden, and how
+paths read from the working directory."""
+
+import os
+import tokenize
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kvlint.findings import Confidence, Fault, Finding, Report, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line that the user asked about; `path` is relative to the project."""
+
+    path: str
+    line: int
+
+    def touches(self, finding: Finding) -> bool:
+        span = finding.span
+        return span.path == self.path and span.line <= self.line <= span.end_line
+
+    def passes(self, finding: Finding) -> bool:
+        """Whether the way of the finding, or its guard, leads over this line."""
+        steps = (*finding.trace, *((finding.guard,) if finding.guard else ()))
+        return any(
+            step.span.path == self.path and step.span.line <= self.line <= step.span.end_line
+            for step in steps
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the user wants to see: everything at `place`, or else what is sure enough, with the
+    guarded assumptions where `guarded` says so."""
+
+    minimum: Confidence = Confidence.HIGH
+    guarded: bool = False
+    place: Place | None = None
+
+    def counts(self, finding: Finding) -> bool:
+        """Whether the finding is a complaint, one that the exit code speaks of."""
+        return finding.status is not Status.GUARDED and finding.confidence.at_least(self.minimum)
+
+    def shows(self, finding: Finding) -> bool:
+        return self.counts(finding) or (self.guarded and finding.status is Status.GUARDED)
+
+
+@dataclass(frozen=True)
+class View:
+    """The findings of a report, parted into shown and hidden, in the report's order."""
+
+    shown: tuple[Finding, ...]
+    hidden: tuple[Finding, ...]
+    faults: tuple[Fault, ...]
+    files: int
+    choice: Choice
+    root: Path
+    here: Path
+    sources: dict[str, Sequence[str]] = field(default_factory=dict, repr=False)
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.faults) or any(map(self.choice.counts, self.shown))
+
+    def path(self, path: str) -> str:
+        """A path of the project as it reads from the working directory."""
+        return Path(os.path.relpath(self.root / path, self.here)).as_posix()
+
+    def line(self, path: str, number: int) -> str | None:
+        """Line `number` of the source, counted from 1, or None when it cannot be had."""
+        if path not in self.sources:
+            self.sources[path] = _read(self.root / path)
+        lines = self.sources[path]
+        return lines[number - 1] if 0 < number <= len(lines) else None
+
+
+def view(report: Report, choice: Choice, root: Path, here: Path) -> View:
+    """Part a report into what `choice` shows and hides. Paths read from `here`."""
+    found = report.findings
+    if choice.place is not None:
+        shown = [f for f in found if choice.place.touches(f)]
+        shown = shown or [f for f in found if choice.place.passes(f)]
+    else:
+        shown = [f for f in found if choice.shows(f)]
+    hidden = [f for f in found if f not in shown]
+    return View(tuple(shown), tuple(hidden), report.faults, report.files, choice, root, here)
+
+
+def _read(path: Path) -> Sequence[str]:
+    try:
+        with path.open("rb") as file:
+            encoding, _ = tokenize.detect_encoding(file.readline)
+        # Universal newlines, and nothing but newlines: columns and lines as Python counts them.
+        return path.read_text(encoding, errors="replace").split("\n")
+    except (OSError, SyntaxError, LookupError):
+        return ()

@@ -1,0 +1,47 @@
+import pytest
+
+from kvlint.findings import Confidence
+from kvlint.reporters.summary import last_line
+from kvlint.reporters.view import Choice, Place
+from tests.samples import claim, conditional, fault, guarded, seen, span
+
+MANY = [
+    claim(span("a.py"), scope="a"),
+    claim(span("a.py", 2), scope="a"),
+    claim(span("b.py"), scope="b"),
+    guarded(scope="c"),
+    guarded(scope="d"),
+    conditional(scope="e"),
+    claim(scope="f", by_name_only=True),
+]
+
+
+@pytest.mark.parametrize(
+    ("claims", "choice", "line"),
+    [
+        ([], Choice(), "All checks passed!"),
+        (
+            MANY,
+            Choice(),
+            "2 assumptions in 2 files; 2 guarded, 1 conditional, 1 below high confidence hidden",
+        ),
+        (MANY, Choice(Confidence.MEDIUM), "4 assumptions in 3 files; 2 guarded hidden"),
+        (MANY, Choice(Confidence.LOW, guarded=True), "6 assumptions in 3 files"),
+        (MANY[3:6], Choice(), "All checks passed!; 2 guarded, 1 conditional hidden"),
+    ],
+)
+def test_assumptions_are_counted_shown_and_hidden(claims, choice, line):
+    assert last_line(seen(claims, choice)) == line
+
+
+def test_a_file_nobody_understands_is_counted():
+    assert last_line(seen(faults=[fault()])) == "1 file not understood"
+
+
+def test_a_silent_line_is_answered_with_the_nearest_that_is_not():
+    claims = [guarded(span("a.py", 30)), claim(span("a.py", 8)), claim(span("b.py", 12))]
+    at = Choice(guarded=True, place=Place("a.py", 12))
+    assert last_line(seen(claims, at)) == (
+        "No assumption is made at a.py:12; the nearest in this file is at line 8"
+    )
+    assert last_line(seen([], at)) == "No assumption is made at a.py:12"
