@@ -34,7 +34,7 @@ def uniform_nearby(program: Program, regions: Term, body: Body) -> Step | None:
         case Field(This(owner), name):
             family = program.family(owner)
             found: list[tuple[Body, Term, Step]] = []
-            for other, store in program.stores(name):
+            for other, store in program.stores(name, owner):
                 maker = program.type_of(store.of, other)
                 if maker is None or not set(program.family(maker)) & set(family):
                     continue

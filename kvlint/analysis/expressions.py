@@ -296,6 +296,9 @@ class Expressions:
     def _binary(self, node: cst.BinaryOperation, env: Environment) -> Term:
         left, right = self.lower(node.left, env), self.lower(node.right, env)
         symbol = _BINARY.get(type(node.operator), "?")
+        if symbol == "//" and isinstance(left, Operation) and left.symbol == "*":
+            if right in (left.left, left.right):
+                return left.right if left.left == right else left.left
         if symbol == "*":
             for one, many in ((left, right), (right, left)):
                 match one:

@@ -414,12 +414,12 @@ class Flow:
         program, name = self.program, carrier.name
         family = set(program.family(carrier.owner)) if carrier.owner else set()
         only = {
-            s.of for _, s in program.stores(name) if isinstance(s.of, This)
+            s.of for _, s in program.stores(name, carrier.owner or None) if isinstance(s.of, This)
         }
         unique = len({o.owner for o in only if isinstance(o, This)} - family) == 0
         if not family and (not unique or name in apis().quantities):
             return
-        for body in program.readers(name):
+        for body in program.readers(name, carrier.owner):
             owner = f"{body.definition.path}::{body.definition.class_name}"
             related = bool(family) and (
                 owner in family or carrier.owner in program.family(owner)

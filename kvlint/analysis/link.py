@@ -303,7 +303,7 @@ class Program:
                 return key if key and self.class_at(key) else None
             case Field(This(owner), name):
                 for member in self.family(owner):
-                    for _, store in self.stores(name):
+                    for _, store in self.stores(name, owner):
                         if store.key is None and store.of == This(member):
                             found = self.type_of(store.value, body)
                             if found:
@@ -445,22 +445,31 @@ class Program:
 
     # -- fields
 
-    def stores(self, name: str) -> list[tuple[Body, Store]]:
-        """Where a field of this name is written, constructor keywords included."""
+    def stores(self, name: str, owner: str | None = None) -> list[tuple[Body, Store]]:
+        """Where a field of this name is written, constructor keywords included.
+
+        A name written in too many places is looked up in the files of `owner` alone.
+        """
+        key = name
         if name in self._stores:
-            return self._stores[name]
-        self._stores[name] = []
+            if self._stores[name] or owner is None:
+                return self._stores[name]
+            key = f"{name} of {owner}"
+            if key in self._stores:
+                return self._stores[key]
+        self._stores[key] = []
+        paths = sorted(self.texts) if key == name else self.home(owner or "")
         pattern = re.compile(
             rf"\.{re.escape(name)}\b\s*(?::[^=\n]+)?(?:=(?!=)|\+=|\[|\.(?:append|extend)\b|,)"
             rf"|[(,\s]{re.escape(name)}\s*=(?!=)"
         )
         found: list[Definition] = []
-        for path in sorted(self.texts):
+        for path in paths:
             text = self.texts[path]
             if name in text:
                 found.extend(self._covering(path, [m.start() for m in pattern.finditer(text)]))
         if len(found) > MANY_PLACES:
-            return []
+            return self.stores(name, owner) if key == name and owner else []
         result: list[tuple[Body, Store]] = []
         for definition in found:
             body = self.body(definition)
@@ -468,8 +477,13 @@ class Program:
                 continue
             result.extend((body, s) for s in body.stores if s.name == name)
             result.extend(self._constructor_stores(body, name))
-        self._stores[name] = result
+        self._stores[key] = result
         return result
+
+    def home(self, class_key: str) -> list[str]:
+        """Files that define the class, its bases and its heirs."""
+        keys = [*self.family(class_key), *self._heirs(class_key)]
+        return sorted({key.partition("::")[0] for key in keys} & self.texts.keys())
 
     def _constructor_stores(self, body: Body, name: str) -> Iterator[tuple[Body, Store]]:
         for site in body.calls:
@@ -485,32 +499,50 @@ class Program:
                 if known and key and (name in known.annotated):
                     yield body, Store(This(key), name, None, value, site.place, site.where)
 
-    def readers(self, name: str) -> list[Body]:
-        bodies = (self.body(d) for d in self.mentioning(name))
+    def readers(self, name: str, owner: str = "") -> list[Body]:
+        """Bodies that hold the identifier; of a common one, those in `owner`'s files."""
+        found = self.mentioning(name)
+        if not found and owner:
+            word = re.compile(rf"\.{re.escape(name)}\b")
+            for path in self.home(owner):
+                hits = [m.start() for m in word.finditer(self.texts[path])]
+                found = [*found, *self._covering(path, hits)]
+        bodies = (self.body(d) for d in found)
         return [b for b in bodies if b is not None]
 
 
 def normal(term: Term) -> Term:
-    """Elements of known lists: entry i of `[f(x) for x in xs]` is f of entry i of xs."""
+    """Entry i of `[f(x) for x in xs]` is f of entry i of xs; `(l * c) // l` is c."""
 
     def step(part: Term) -> Term | None:
         match part:
             case Item(Many(element, over, loop, None), key) if not isinstance(key, Index):
                 return normal(_entry(element, over, loop, key))
+            case Each(Many(element, over, loop, None), outer):
+                return normal(_each(element, over, loop, outer))
+            case Operation("//" | "/", left, right):
+                left, right = normal(left), normal(right)
+                match left:
+                    case Operation("*", one, other) if right in (one, other):
+                        return other if one == right else one
+                return Operation(part.symbol, left, right)
         return None
 
     return replace(term, step)
 
 
-def cancel(term: Term) -> Term:
-    """`(l * c) // l` is c."""
-    match term:
-        case Operation("//" | "/", Operation("*", left, right), divisor):
-            if left == divisor:
-                return right
-            if right == divisor:
-                return left
-    return term
+def _each(element: Term, over: Term, loop: int, outer: int) -> Term:
+    """The element of a comprehension, seen from the loop that runs over it."""
+
+    def step(part: Term) -> Term | None:
+        match part:
+            case Each(of, number) if number == loop:
+                return Each(of, outer)
+            case Index(_, number) if number == loop:
+                return Index(over, outer)
+        return None
+
+    return replace(element, step)
 
 
 def _entry(element: Term, over: Term, loop: int, key: Term) -> Term:

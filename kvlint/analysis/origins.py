@@ -80,6 +80,22 @@ class Origins:
                 break
         return found
 
+    def nearby(self, term: Term, body: Body, frame: Frame | None) -> list[Origin]:
+        """As `of`, but no further than the call through which the body is looked at:
+        fields and the arguments of unknown callers stay as they are."""
+        found: list[Origin] = []
+        stack = [Origin(term, body, frame)]
+        while stack and len(found) < MOST:
+            at = stack.pop()
+            match at.term:
+                case Choice(test, then, other):
+                    stack.extend(self._choice(at, test, then, other))
+                case Parameter(function, _) if at.frame is not None and at.frame.callee == function:
+                    stack.extend(self.step(at))
+                case _ if at.term not in (o.term for o in found):
+                    found.append(at)
+        return found
+
     def _of(
         self, at: Origin, depth: int, seen: frozenset[tuple[str, Term]]
     ) -> Iterator[Origin]:
@@ -170,7 +186,7 @@ class Origins:
         owner = self.program.type_of(of, at.body)
         family = set(self.program.family(owner)) if owner else set()
         stores = [
-            (b, s) for b, s in self.program.stores(name)
+            (b, s) for b, s in self.program.stores(name, owner)
             if s.key is None and not s.appended and not _is_sentinel(s.value)
             and s.value != Field(s.of, name)
         ]  # fmt: skip
@@ -215,7 +231,7 @@ class Origins:
 
     def _keyed(self, at: Origin, of: Term, name: str, key: Term) -> Iterator[Origin]:
         """`of.name[key]`: stores under that key; a parameter as key is told apart by call."""
-        for body, store in self.program.stores(name):
+        for body, store in self.program.stores(name, self.program.type_of(of, at.body)):
             if store.key is None or store.appended:
                 continue
             step = Step(self.program.span(body, store.place), f"kept in {name}[...]")

@@ -59,7 +59,7 @@ def is_address(term: Term, depth: int = 0) -> bool:
         case Parameter() | Field():
             return bool(nouns().address & set(words(last_name(term))))
         case Call() as call:
-            return bool({"ptr", "ptrs", "addr", "address"} & set(words(call.name)))
+            return bool(nouns().address & set(words(call.name)))
     return False
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kvlint.analysis.bodies import Body, Place, Where
+from kvlint.analysis.bodies import Body, Place, Store, Where
 from kvlint.analysis.constructions import uniform_nearby
 from kvlint.analysis.flow import Flow, Sink
 from kvlint.analysis.formulas import one_formula
@@ -81,6 +81,9 @@ def _taken(program: Program, flow: Flow, body: Body) -> Iterator[StandIn]:
     for (regions, number, quantity), group in groups.items():
         wholes = {entry.whole for entry in group}
         sinks = flow.sinks(body, lambda t, wholes=wholes: t in wholes, quantity)  # type: ignore[misc]
+        if number == -1:
+            # A peer that is told the last entry is told about that entry.
+            sinks = [s for s in sinks if s.role != "wire"]
         if not sinks:
             continue
         place = min((p for w in wholes if (p := _place(body, w))), default=None)
@@ -187,6 +190,14 @@ def _guarded_there(
     return False
 
 
+def _selects(body: Body, store: Store) -> bool:
+    """The number of the region is kept beside its value: one is chosen, not the last."""
+    return any(
+        s is not store and s.where.block == store.where.block and speaks_of_index(s.name)
+        for s in body.stores
+    )
+
+
 def _kept(program: Program, flow: Flow, body: Body) -> Iterator[StandIn]:
     """`self.x = f(region)` inside a loop over regions: the last one's value is kept."""
     for store in body.stores:
@@ -194,6 +205,8 @@ def _kept(program: Program, flow: Flow, body: Body) -> Iterator[StandIn]:
             continue
         taken = quantity_of_element(store.value, frozenset(store.where.loops))
         if taken is None or store.value.contains(Field(store.of, store.name)):
+            continue
+        if _selects(body, store):
             continue
         regions, quantity = taken
         strength = region_list(regions, body)
