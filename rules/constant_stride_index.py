@@ -91,9 +91,9 @@ def connect(agent, peer, kv_ptrs, kv_data_lens, kv_item_lens, pages):
         from kvlint.analysis.lists import strided_indices
 
         for found in strided_indices(program):
-            yield self._claim(program, found)
+            yield self._claim(found)
 
-    def _claim(self, program: "Program", found: "StridedIndex") -> Claim:
+    def _claim(self, found: "StridedIndex") -> Claim:
         from kvlint.analysis.meaning import trace
         from kvlint.analysis.terms import last_name, show
 
@@ -112,7 +112,7 @@ def connect(agent, peer, kv_ptrs, kv_data_lens, kv_item_lens, pages):
         return Claim(
             code=self.code,
             relation=Relation(Starts(left), "=", Starts(right)),
-            at=program.span(found.body, found.place),
+            at=found.at,
             scope=found.body.definition.name,
             subject=f"{found.side}|{last_name(found.stride)}",
             message=f"index of region i, slot p is i * S + p with S = {of}; "

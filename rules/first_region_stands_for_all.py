@@ -2,7 +2,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kvlint.assumptions import Entry, Own, Relation
-from kvlint.findings import Claim, Given, Severity, Span
+from kvlint.findings import Claim, Given, Severity
 from kvlint.rule import Rule
 
 if TYPE_CHECKING:
@@ -89,9 +89,9 @@ def build(agent, kv_ptrs, kv_item_lens, pages, device):
         from kvlint.analysis.stand_ins import stand_ins
 
         for found in stand_ins(program):
-            yield self._claim(program, found)
+            yield self._claim(found)
 
-    def _claim(self, program: "Program", found: "StandIn") -> Claim:
+    def _claim(self, found: "StandIn") -> Claim:
         sink = (found.open or found.sinks)[0]
         which = "the last region" if found.number else "region 0"
         relation = Relation(Entry(found.quantity, found.number), "=", Own(found.quantity))
@@ -101,11 +101,10 @@ def build(agent, kv_ptrs, kv_item_lens, pages, device):
             given = (Given(None, found.construction),)
         elif not found.open:
             given = tuple(Given(uniform, step) for step in found.guards)
-        span: Span = program.span(found.body, found.place)
         return Claim(
             code=self.code,
             relation=relation,
-            at=span,
+            at=found.at,
             scope=found.body.definition.name,
             subject=f"{found.regions}|{found.quantity}",
             message=_message(found, sink, which),

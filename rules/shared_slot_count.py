@@ -96,16 +96,16 @@ def connect(agent, pool):
         from kvlint.analysis.lists import shared_counts
 
         for found in shared_counts(program):
-            yield self._claim(program, found)
+            yield self._claim(found)
 
-    def _claim(self, program: "Program", found: "SharedCount") -> Claim:
+    def _claim(self, found: "SharedCount") -> Claim:
         from kvlint.analysis.meaning import trace
 
         worst = found.meanings[0]
         given: tuple[Given, ...] = ()
         steps = trace(worst.origin)
         if isinstance(worst.expression, Least):
-            at_least = steps[-1] if steps else Step(program.span(found.body, found.place), "here")
+            at_least = steps[-1] if steps else Step(found.at, "here")
             bound = Relation(Least("slots"), "<=", Own("slots"))
             given = (Given(bound, Step(at_least.span, f"the least of all regions: {worst.text}")),)
         given += tuple(Given(None, step) for step in found.checks)
@@ -115,7 +115,7 @@ def connect(agent, pool):
         return Claim(
             code=self.code,
             relation=Relation(worst.expression, "<=", Own("slots")),
-            at=program.span(found.body, found.place),
+            at=found.at,
             scope=found.body.definition.name,
             subject=f"{found.address}|{found.kind}",
             message=f"every region gets {found.shown}{instead}, which is {worst.text}{also}",

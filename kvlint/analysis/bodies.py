@@ -1,11 +1,13 @@
 """The facts of one definition, as lowering leaves them. No libcst in here."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from kvlint.analysis.outline import Definition
 from kvlint.analysis.terms import Call, Term
 
 Place = tuple[int, int, int, int]  # line, column, end line, end column; all from 1
+Mark = int  # a node of the definition's tree; `Body.at` tells its place
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class Where:
 class Loop:
     id: int
     over: Term
-    place: Place
+    place: Mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +39,14 @@ class Root:
     """A value that the code computes: assigned, passed, returned, appended."""
 
     term: Term
-    place: Place
+    place: Mark
     where: Where
 
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
     call: Call
-    place: Place
+    place: Mark
     where: Where
 
 
@@ -56,7 +58,7 @@ class Store:
     name: str
     key: Term | None
     value: Term
-    place: Place
+    place: Mark
     where: Where
     appended: bool = False
 
@@ -66,7 +68,7 @@ class Guard:
     """`condition` holds wherever `where` dominates; it stands at `place`."""
 
     condition: Term
-    place: Place
+    place: Mark
     where: Where
     raises: bool
 
@@ -81,9 +83,20 @@ class Body:
     returns: list[Root] = field(default_factory=list)
     guards: list[Guard] = field(default_factory=list)
     running: dict[tuple[str, int], list[Term]] = field(default_factory=dict)
-    spans: dict[Term, list[tuple[Place, Where]]] = field(default_factory=dict)
+    spans: dict[Term, list[tuple[Mark, Where]]] = field(default_factory=dict)
 
-    def place_of(self, term: Term) -> tuple[Place, Where] | None:
+    places: Callable[[], Mapping[Mark, Place]] = dict
+    entries: dict[Term, tuple[object, ...]] = field(default_factory=dict)  # memo of `roles`
+    _known: Mapping[Mark, Place] | None = None
+
+    def at(self, mark: Mark) -> Place:
+        """Where a node was written; places are worked out when one is first asked for."""
+        if self._known is None:
+            self._known = self.places()
+        line = self.definition.first_line
+        return self._known.get(mark, (line, 1, line, 1))
+
+    def place_of(self, term: Term) -> tuple[Mark, Where] | None:
         """The first place where `term` itself was written or first computed."""
         written = self.spans.get(term)
         if written:

@@ -7,9 +7,9 @@ from kvlint.analysis.bodies import Body
 from kvlint.analysis.roles import Strength, counts_regions, is_address, region_list
 from kvlint.analysis.terms import (
     Arange,
+    Choice,
     Each,
     Field,
-    Fold,
     Index,
     Item,
     Literal,
@@ -18,6 +18,7 @@ from kvlint.analysis.terms import (
     Parameter,
     Sequence,
     Term,
+    last_name,
 )
 from kvlint.analysis.vocabulary import words
 
@@ -66,10 +67,9 @@ def registered(term: Term, body: Body) -> Iterator[tuple[Term, Count]]:
                 if not loops:
                     continue
                 for count, other in ((left, right), (right, left)):
-                    if _speaks_of_count(count):
+                    if not _speaks_of_count(other) and _is_count(count):
                         yield Operation("*", left, right), Count(count, address, loops)
                         break
-                del other
 
 
 def region_loops(address: Term, body: Body) -> frozenset[int] | None:
@@ -119,13 +119,18 @@ def _vector(offset: Term, body: Body) -> Term | None:
     return None
 
 
-def _speaks_of_count(term: Term) -> bool:
-    from kvlint.analysis.terms import last_name
+def _is_count(term: Term) -> bool:
+    """A slot count by name, or the leading dimension of a tensor."""
+    match term:
+        case Choice(_, then, other):
+            return _is_count(then) and _is_count(other)
+        case Item(Field(_, "shape"), Literal(0 | 1)):
+            return True
+    return _speaks_of_count(term)
 
+
+def _speaks_of_count(term: Term) -> bool:
     parts = words(last_name(term))
     return len(parts) > 1 and parts[0] in ("num", "n") and bool(
         set(parts) & {"blocks", "slots", "pages", "rows"}
     )
-
-
-_ = (Fold, Literal)

@@ -1,12 +1,14 @@
 """One expression of the syntax tree to one term."""
 
 import ast
+import re
 from collections.abc import Callable
 from typing import Any
+from zlib import crc32
 
 import libcst as cst
 
-from kvlint.analysis.bodies import Body, CallSite, Loop, Place, Where
+from kvlint.analysis.bodies import Body, CallSite, Loop, Mark, Where
 from kvlint.analysis.outline import Outline, module_of
 from kvlint.analysis.terms import (
     Arange,
@@ -97,27 +99,23 @@ def item(of: Term, key: Term) -> Term:
 class Expressions:
     """Lowers expressions of one definition; statements live in `lower`."""
 
-    def __init__(
-        self, outline: Outline, body: Body, places: dict[int, Place], line_offset: int
-    ) -> None:
+    def __init__(self, outline: Outline, body: Body) -> None:
         self.outline = outline
         self.body = body
-        self._places = places
-        self._offset = line_offset
         self._module = module_of(outline.path)
         self.where = Where((0,), 0, ())
+        # Loops of different bodies meet in one term: path and line keep their ids apart.
+        self._first_loop = crc32(outline.path.encode()) << 40 | body.definition.first_line << 16
         self._loop_count = 0
         self._memo_calls: set[int] = set()
 
-    def place(self, node: cst.CSTNode) -> Place:
-        line, column, end_line, end_column = self._places.get(id(node), (1, 1, 1, 1))
-        return line + self._offset, column, end_line + self._offset, end_column
+    def place(self, node: cst.CSTNode) -> Mark:
+        return id(node)
 
     def new_loop(self, over: Term, node: cst.CSTNode) -> int:
         self._loop_count += 1
-        place = self.place(node)
-        loop = place[0] * 1000 + self._loop_count
-        self.body.loops[loop] = Loop(loop, over, place)
+        loop = self._first_loop + self._loop_count
+        self.body.loops[loop] = Loop(loop, over, self.place(node))
         return loop
 
     def lower(self, node: cst.BaseExpression, env: Environment) -> Term:
@@ -429,8 +427,13 @@ class Expressions:
         return Call("format", None, tuple(parts))
 
     def _literal(self, node: Any, env: Environment) -> Term:
+        text = node.value
+        if text.isdigit() and (text == "0" or text[0] != "0"):
+            return Literal(int(text))
+        if _PLAIN.fullmatch(text):
+            return Literal(text[1:-1])
         try:
-            return Literal(ast.literal_eval(node.value))
+            return Literal(ast.literal_eval(text))
         except (ValueError, SyntaxError):
             return Opaque("a literal that cannot be read")
 
@@ -465,6 +468,7 @@ def _is_whole(node: cst.CSTNode) -> bool:
     return False
 
 
+_PLAIN = re.compile(r"\"[^\"\\\n]*\"|'[^'\\\n]*'")
 _VECTOR_MODULES = frozenset({"numpy", "torch", "math", "itertools", "functools", "jax", "copy"})
 _BUILTINS = frozenset(dir(__import__("builtins")))
 _HANDLERS: dict[type, Callable[[Expressions, Any, Environment], Term]] = {

@@ -7,7 +7,7 @@ return values. A value that is only logged, compared or tested reaches nothing.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from kvlint.analysis.bodies import Body, Place, Where
+from kvlint.analysis.bodies import Body, Mark, Where
 from kvlint.analysis.expressions import PART, is_part
 from kvlint.analysis.link import Program
 from kvlint.analysis.outline import Definition
@@ -62,7 +62,7 @@ class Sink:
     role: str
     says: str
     body: Body
-    place: Place
+    place: Mark
     where: Where
     crossing: Where
     home: bool
@@ -99,9 +99,9 @@ class Flow:
             if not any(leaf(t) for t in root.term.walk()):
                 continue
             for role, says in self._uses(root.term, body, leaf, root.where, quantity):
-                if (role, root.place[0]) in seen or (role, -1) in seen:
+                if (role, root.place) in seen:
                     continue
-                seen.add((role, root.place[0]))
+                seen.add((role, root.place))
                 step = Step(self.program.span(body, root.place), says)
                 yield Sink(
                     role, says, body, root.place, root.where, root.where, True, (step,), False
@@ -316,7 +316,7 @@ class Flow:
 
     def _leaves(
         self, body: Body, leaf: Leaf
-    ) -> Iterator[tuple[_Carrier, Place, Where, str]]:
+    ) -> Iterator[tuple[_Carrier, Mark, Where, str]]:
         for store in body.stores:
             if self.carries_whole(store.value, body, leaf):
                 owner = self.program.type_of(store.of, body) or ""

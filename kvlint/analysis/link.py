@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from kvlint.analysis.bodies import Body, CallSite, Place, Store
+from kvlint.analysis.bodies import Body, CallSite, Mark, Store
 from kvlint.analysis.outline import ClassOutline, Definition, Outline, module_of, outline
 from kvlint.analysis.terms import (
     Call,
@@ -53,6 +53,7 @@ class Program:
         self._families: dict[str, tuple[str, ...]] = {}
         self._children: dict[str, list[str]] | None = None
         self._returns: dict[str, Term | None] = {}
+        self._callees: dict[tuple[Call, str], tuple[list[Definition], bool]] = {}
 
     @classmethod
     def open(cls, root: Path, files: Iterable[str], explicit: Iterable[str] = ()) -> "Program":
@@ -132,31 +133,37 @@ class Program:
                     _debug(definition, error)
         return self._bodies[key]
 
-    def span(self, body: Body, place: Place) -> Span:
-        return Span(body.definition.path, *place)
+    def span(self, body: Body, mark: Mark) -> Span:
+        return Span(body.definition.path, *body.at(mark))
 
-    def matching(self, pattern: re.Pattern[str]) -> Iterator[Definition]:
-        """Definitions whose text matches, by path and line."""
+    def holding(self, *patterns: re.Pattern[str], file: re.Pattern[str] | None = None) -> Iterator[Body]:
+        """Bodies of the definitions that each of the patterns matches, kernels left out.
+
+        `file`: what the file must hold besides. By path and line.
+        """
+        first, *others = patterns
         for path in sorted(self.texts):
             text = self.texts[path]
-            hits = [m.start() for m in pattern.finditer(text)]
-            if not hits:
+            if any(p.search(text) is None for p in (*others, *([file] if file else []))):
                 continue
-            yield from self._covering(path, hits)
+            hits = [m.start() for m in first.finditer(text)]
+            yield from self.bodies_at(path, hits, *others)
 
-    def holding(self, *patterns: re.Pattern[str]) -> Iterator[Body]:
-        """Bodies of the definitions whose text each of the patterns matches."""
-        first, *others = patterns
-        for definition in self.matching(first):
-            source = self.outline(definition.path)
-            text = source.text(definition) if source else ""
-            if all(p.search(text) for p in others):
-                body = self.body(definition)
-                if body is not None:
-                    yield body
+    def bodies_at(
+        self, path: str, offsets: Sequence[int], *patterns: re.Pattern[str]
+    ) -> Iterator[Body]:
+        """Bodies around these offsets of a file, those that hold the patterns."""
+        source = self.outline(path) if offsets else None
+        for definition in self._covering(path, offsets):
+            own = source.text(definition) if source else ""
+            if "jit" in definition.decorators or not all(p.search(own) for p in patterns):
+                continue
+            body = self.body(definition)
+            if body is not None:
+                yield body
 
     def _covering(self, path: str, offsets: Sequence[int]) -> list[Definition]:
-        found = self.outline(path)
+        found = self.outline(path) if offsets else None
         if found is None:
             return []
         text = self.texts[path]
@@ -173,13 +180,10 @@ class Program:
     def mentioning(self, name: str) -> list[Definition]:
         """Definitions whose text holds the identifier `name`; [] when too many do."""
         if name not in self._mentions:
-            word = re.compile(rf"\b{re.escape(name)}\b")
             found: list[Definition] = []
             for path in sorted(self.texts):
-                text = self.texts[path]
-                if name not in text:
-                    continue
-                found.extend(self._covering(path, [m.start() for m in word.finditer(text)]))
+                hits = list(occurrences(self.texts[path], name))
+                found.extend(self._covering(path, hits))
                 if len(found) > MANY_PLACES:
                     found = []
                     break
@@ -317,6 +321,12 @@ class Program:
 
         A class stands for its `__init__`; see `constructed` for classes without one.
         """
+        key = (call, body.definition.key)
+        if key not in self._callees:
+            self._callees[key] = self._found_callees(call, body)
+        return self._callees[key]
+
+    def _found_callees(self, call: Call, body: Body) -> tuple[list[Definition], bool]:
         if call.receiver is None:
             key = self.lookup(call.callee)
             if key is None:
@@ -459,15 +469,11 @@ class Program:
                 return self._stores[key]
         self._stores[key] = []
         paths = sorted(self.texts) if key == name else self.home(owner or "")
-        pattern = re.compile(
-            rf"\.{re.escape(name)}\b\s*(?::[^=\n]+)?(?:=(?!=)|\+=|\[|\.(?:append|extend)\b|,)"
-            rf"|[(,\s]{re.escape(name)}\s*=(?!=)"
-        )
         found: list[Definition] = []
         for path in paths:
             text = self.texts[path]
-            if name in text:
-                found.extend(self._covering(path, [m.start() for m in pattern.finditer(text)]))
+            hits = [at for at in occurrences(text, name) if _written(text, at, len(name))]
+            found.extend(self._covering(path, hits))
         if len(found) > MANY_PLACES:
             return self.stores(name, owner) if key == name and owner else []
         result: list[tuple[Body, Store]] = []
@@ -503,12 +509,33 @@ class Program:
         """Bodies that hold the identifier; of a common one, those in `owner`'s files."""
         found = self.mentioning(name)
         if not found and owner:
-            word = re.compile(rf"\.{re.escape(name)}\b")
             for path in self.home(owner):
-                hits = [m.start() for m in word.finditer(self.texts[path])]
+                hits = list(occurrences(self.texts[path], name))
                 found = [*found, *self._covering(path, hits)]
         bodies = (self.body(d) for d in found)
         return [b for b in bodies if b is not None]
+
+
+def occurrences(text: str, name: str) -> Iterator[int]:
+    """Offsets of the identifier `name`; a regular expression with word ends is slower."""
+    at = text.find(name)
+    while at >= 0:
+        end = at + len(name)
+        before, after = text[at - 1 : at], text[end : end + 1]
+        if not (before.isalnum() or before == "_" or after.isalnum() or after == "_"):
+            yield at
+        at = text.find(name, end)
+
+
+_AFTER = re.compile(r"\s*(?::[^=\n]+)?(?:=(?!=)|\+=|\[|\.(?:append|extend)\b|,)")
+_KEYWORD = re.compile(r"\s*=(?!=)")
+
+
+def _written(text: str, at: int, length: int) -> bool:
+    """Whether the field or keyword at this offset is given a value there."""
+    if text[at - 1 : at] == ".":
+        return _AFTER.match(text, at + length) is not None
+    return _KEYWORD.match(text, at + length) is not None
 
 
 def normal(term: Term) -> Term:

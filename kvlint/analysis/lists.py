@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kvlint.analysis.bodies import Body, Place
+from kvlint.analysis.bodies import Body, Mark, Where
 from kvlint.analysis.descriptors import Count, counts, registered
 from kvlint.analysis.guards import Bound, Uniform, guards_of
 from kvlint.analysis.link import Program
@@ -18,18 +18,20 @@ from kvlint.analysis.terms import (
     Choice,
     Each,
     Field,
-    Index,
+    Literal,
     Operation,
     Parameter,
     Term,
     show,
 )
-from kvlint.analysis.vocabulary import apis
+from kvlint.analysis.vocabulary import apis, nouns
 from kvlint.assumptions import Own
-from kvlint.findings import Step
+from kvlint.findings import Span, Step
 
-BUILDS = re.compile(r"\b(?:arange|range|full|column_stack)\(|xfer|\bregister|descs?\b|runs\b")
-ADDRESSES = re.compile(r"(?i)ptr|addr")
+BUILDS = re.compile(r"\b(?:arange|range|full|column_stack)\(|\bappend\(\s*[(\[]|\(\s*\w+,[^()]*\)\s*for\b")
+ADDRESSES = re.compile(r"(?i)(?:ptrs?|addrs?|address(?:es)?)\b")
+COUNTS = re.compile(r"num_(?:blocks|slots|pages|rows)|slots|count|//")
+TRANSPORT = re.compile("|".join(sorted(nouns().descriptors)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class SharedCount:
     `meanings`: what it can be, worst first; `checks`: each region was compared with it."""
 
     body: Body
-    place: Place
+    at: Span
     shown: str
     address: str
     kind: str
@@ -49,7 +51,7 @@ class SharedCount:
 
 def shared_counts(program: Program) -> Iterator[SharedCount]:
     origins = Origins(program)
-    for body in program.holding(BUILDS, ADDRESSES):
+    for body in program.holding(BUILDS, ADDRESSES, COUNTS, file=TRANSPORT):
         seen: set[tuple[Term, str]] = set()
         for root in [*body.roots, *body.returns]:
             found: list[tuple[Term, Count, str]] = [(c.count, c, "list") for c in counts(root.term, body)]
@@ -62,11 +64,11 @@ def shared_counts(program: Program) -> Iterator[SharedCount]:
                     said = tuple(meanings(origins, Origin(shared, body, None)))
                     if not said:
                         continue
-                    term = shown if kind == "registration" or replaces else shared
-                    place = _place(body, count, term, root.place)
+                    term = count.count if replaces else shown
+                    place = _place(body, root.where, count, term, root.place)
                     checks = tuple(_checked(program, body, shared))
                     yield SharedCount(
-                        body, place, show(shared)[:60], show(count.address)[:60], kind,
+                        body, program.span(body, place), show(shared)[:60], show(count.address)[:60], kind,
                         replaces, said, checks,
                     )  # fmt: skip
 
@@ -86,21 +88,16 @@ def _shared(count: Count) -> Iterator[tuple[Term, bool]]:
             yield term, False
 
 
-def _place(body: Body, count: Count, term: Term, default: Place) -> Place:
-    for loop in body.loops.values():
-        if loop.over.contains(lambda t: t == term) and count.address.contains(
-            lambda t, loop=loop: isinstance(t, Index) and t.loop == loop.id  # type: ignore[misc]
-        ):
-            return loop.place
-    written = body.spans.get(count.count) or body.spans.get(term)
-    if written and isinstance(count.count, Choice | Operation):
-        return written[0][0]
-    for loop in body.loops.values():
-        match loop.over:
-            case Call() | Operation():
-                continue
-        if any(t == term for t in loop.over.walk()) and loop.id not in count.loops:
-            return loop.place
+def _place(body: Body, where: Where, count: Count, term: Term, default: Mark) -> Mark:
+    """Where the shared count was written: the loop that counts, the choice, the product."""
+    for loop in where.loops:
+        if body.loops[loop].over == Arange(count.count):
+            return body.loops[loop].place
+    for written in (term, count.count):
+        if isinstance(written, Choice | Operation):
+            for place, there in body.spans.get(written, ()):
+                if there.loops[: len(where.loops)] == where.loops[: len(there.loops)]:
+                    return place
     return default
 
 
@@ -120,7 +117,7 @@ class StridedIndex:
     """Indices `i * stride + p` into a prepared list, and the counts the list was built with."""
 
     body: Body
-    place: Place
+    at: Span
     stride: Term
     side: str
     strides: tuple[Meaning, ...]
@@ -135,7 +132,7 @@ POSTS = re.compile(r"\b(?:" + "|".join(n for n, r in apis().transports.items() i
 
 def strided_indices(program: Program) -> Iterator[StridedIndex]:
     origins = Origins(program)
-    seen: set[tuple[str, Place, Term]] = set()
+    seen: set[tuple[Span, Term]] = set()
     for body in program.holding(POSTS):
         for site in body.calls:
             roles = apis().transports.get(site.call.name, {})
@@ -145,7 +142,7 @@ def strided_indices(program: Program) -> Iterator[StridedIndex]:
                 if index is None or handle is None:
                     continue
                 for at, stride, place in _combined(program, origins, index, body):
-                    key = (at.body.definition.key, place, stride)
+                    key = (place, stride)
                     if key in seen:
                         continue
                     seen.add(key)
@@ -160,7 +157,7 @@ def _argument(call: Call, position: object) -> Term | None:
 
 def _combined(
     program: Program, origins: Origins, index: Term, body: Body
-) -> Iterator[tuple[Origin, Term, Place]]:
+) -> Iterator[tuple[Origin, Term, Span]]:
     """Where region number and stride meet: (origin with the stride, stride, place).
 
     The place is that of the product, or of the call that hands the stride to a helper;
@@ -171,13 +168,14 @@ def _combined(
             match part:
                 case Operation("*", left, right):
                     for number, stride in ((left, right), (right, left)):
+                        if isinstance(stride, Literal):
+                            continue  # K and V of a layer: a region number still
                         if not _numbers_regions(origins, origin, number):
                             continue
                         if origin.frame is not None:
                             at, place = _handed(program, origin, stride)
                         else:
-                            found = origin.body.place_of(part)
-                            at, place = origin, found[0] if found else (1, 1, 1, 1)
+                            at, place = origin, _span(program, origin.body, part)
                         yield at, stride, place
                         break
 
@@ -199,21 +197,24 @@ def _numbers_regions(origins: Origins, origin: Origin, number: Term) -> bool:
     return False
 
 
-def _handed(program: Program, origin: Origin, stride: Term) -> tuple[Origin, Place]:
+def _handed(program: Program, origin: Origin, stride: Term) -> tuple[Origin, Span]:
     frame = origin.frame
     assert frame is not None
     if stride.contains(lambda t: isinstance(t, Parameter) and t.function == frame.callee):
-        span = frame.step.span
-        return origin, (span.line, span.column, span.end_line, span.end_column)
-    found = origin.body.place_of(stride)
-    return origin, found[0] if found else (1, 1, 1, 1)
+        return origin, frame.step.span
+    return origin, _span(program, origin.body, stride)
+
+
+def _span(program: Program, body: Body, term: Term) -> Span:
+    found = body.place_of(term)
+    return program.span(body, found[0] if found else 0)
 
 
 def _compared(
     origins: Origins,
     at: Origin,
     stride: Term,
-    place: Place,
+    at_span: Span,
     handle: Term,
     body: Body,
     side: str,
@@ -246,7 +247,7 @@ def _compared(
         unresolved.append(f"the list behind {show(handle)[:50]} is not known")
     unresolved += [m.unresolved for m in (*strides[:1], *built[:1]) if m.unresolved]
     return StridedIndex(
-        home, place, stride, side, strides, tuple(built), step,
+        home, at_span, stride, side, strides, tuple(built), step,
         bool(same) and all(same), tuple(unresolved),
     )  # fmt: skip
 

@@ -42,20 +42,25 @@ def lower(outline: Outline, definition: Definition) -> Body:
     if definition.column:
         text, offset = "if 1:\n" + text, offset - 1
     module = cst.parse_module(text if text.endswith("\n") else text + "\n")
-    body = Body(definition)
+
+    def marked() -> dict[int, Place]:
+        return {
+            mark: (line + offset, column, end_line + offset, end_column)
+            for mark, (line, column, end_line, end_column) in places(module).items()
+        }
+
+    body = Body(definition, places=marked)
     statement: Any = module.body[0]
     if definition.column:
         statement = statement.body.body[0]
     if isinstance(statement, cst.FunctionDef):
-        _Statements(outline, body, places(module), offset).function(statement)
+        _Statements(outline, body).function(statement)
     return body
 
 
 class _Statements(Expressions):
-    def __init__(
-        self, outline: Outline, body: Body, where: dict[int, Place], offset: int
-    ) -> None:
-        super().__init__(outline, body, where, offset)
+    def __init__(self, outline: Outline, body: Body) -> None:
+        super().__init__(outline, body)
         self._blocks = 0
         self._order = 0
         self._depth = 0

@@ -187,12 +187,15 @@ def entry_number(term: Term) -> int | None:
 
 def entries(term: Term, body: Body) -> list[Entry]:
     """Quantities of a first or last entry in `term`, outermost first."""
-    found: list[Entry] = []
-    _collect(term, None, body, found)
-    return found
+    known = body.entries.get(term)
+    if known is None:
+        found: list[Entry] = []
+        _collect(term, body, found)
+        known = body.entries[term] = tuple(dict.fromkeys(found))
+    return [entry for entry in known if isinstance(entry, Entry)]
 
 
-def _collect(term: Term, outer: str | None, body: Body, found: list[Entry]) -> None:
+def _collect(term: Term, body: Body, found: list[Entry]) -> None:
     match term:
         case Operation("//", left, right):
             pair = entries(left, body) + entries(right, body)
@@ -228,7 +231,8 @@ def _collect(term: Term, outer: str | None, body: Body, found: list[Entry]) -> N
             found.append(Entry(term, term, quantity, number, strength))
             return
     for child in term.children():
-        _collect(child, None, body, found)
+        if child.children():
+            found.extend(entries(child, body))
 
 
 def _asked_for_entry(call: Call, body: Body) -> Entry | None:

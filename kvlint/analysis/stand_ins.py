@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kvlint.analysis.bodies import Body, Place, Store, Where
+from kvlint.analysis.bodies import Body, Mark, Store, Where
 from kvlint.analysis.constructions import uniform_nearby
 from kvlint.analysis.flow import Flow, Sink
 from kvlint.analysis.formulas import one_formula
@@ -15,23 +15,28 @@ from kvlint.analysis.roles import (
     Strength,
     about_entry,
     entries,
+    names_regions,
     quantity_of_element,
     region_list,
     speaks_of_index,
 )
 from kvlint.analysis.terms import Field, Item, Literal, Term, This, last_name, show
-from kvlint.findings import Step
+from kvlint.findings import Span, Step
 
 _MANY = (
     "ptrs|addrs|lens|lengths|sizes|strides|caches|buffers?|bufs|pools?|regions|objs|objects|"
     "layers|tensors|counts|shapes|dtypes|devices|nbytes|capacities|blocks"
 )
-TAKEN = re.compile(
-    rf"(?:{_MANY})(?:\[[^\]\n]*\])?\s*\[\s*-?[01]\s*\]|\bnext\(\s*iter\(|,\s*\*\w+|\)\[\s*-?[01]\s*\]"
-    rf"|\w*(?:layer|region|group|buffer)_(?:id|idx|index)\s*=\s*0\b"
+TAKEN = re.compile(r"\[\s*(?:0|-1)\s*\]|\bnext\(\s*iter\(|^[ \t]*\w+, \*\w+ = ", re.M)
+BEFORE = re.compile(r"(?:(\w+)|\))(?:\[[^\]\n]*\])?\s*$")
+ALIAS = re.compile(rf"^[ \t]+(\w+)(?:: [^=\n]+)? = [\w.\[\]'\"]*(?:{_MANY})$", re.M)
+ASKED = re.compile(
+    r"\((?:self\.)?\w*(?:kv_?caches|[a-z]_buffers|kv_tensors|layer_tensors)\b"
+    r"|(?:layer|region|group|buffer)_(?:id|idx|index)\s*=\s*0\b"
 )
 KEPT = re.compile(rf"\bfor\b[^\n:]*\b\w*(?:{_MANY}|layer_names)\b[^\n]*:")
-ASKED = re.compile(rf"\bget_\w+\(\s*[\w.]*(?:{_MANY})\b")
+KEEPS = re.compile(r"^[ \t]+self\.\w+ = ", re.M)
+MEASURES = re.compile(r"\.(?:shape|stride|element_size|itemsize|device|get_device|dtype|nbytes)\b|_len|_size|num_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,7 @@ class StandIn:
     quantity: str
     number: int
     shown: str
-    place: Place
+    at: Span
     sinks: tuple[Sink, ...]
     open: tuple[Sink, ...]
     guards: tuple[Step, ...]
@@ -59,14 +64,34 @@ class StandIn:
 def stand_ins(program: Program) -> Iterator[StandIn]:
     flow = Flow(program)
     seen: set[str] = set()
-    for pattern in (TAKEN, ASKED):
-        for body in program.holding(pattern):
-            if body.definition.key in seen:
-                continue
-            seen.add(body.definition.key)
-            yield from _taken(program, flow, body)
-    for body in program.holding(KEPT, re.compile(r"^\s+self\.\w+ = ", re.M)):
+    for path in sorted(program.texts):
+        for body in program.bodies_at(path, _entries_taken(program.texts[path])):
+            if body.definition.key not in seen:
+                seen.add(body.definition.key)
+                yield from _taken(program, flow, body)
+    for body in program.holding(KEPT, KEEPS, MEASURES):
         yield from _kept(program, flow, body)
+
+
+def _entries_taken(text: str) -> list[int]:
+    """Offsets where a first or last entry of what may be a list of regions is taken.
+
+    Anchored at the bracket: a pattern that starts at every word costs seconds on a large tree.
+    """
+    aliases = set(ALIAS.findall(text))
+    found = [m.start() for m in ASKED.finditer(text)]
+    for match in TAKEN.finditer(text):
+        at = match.start()
+        if text[at] != "[":
+            found.append(at)
+            continue
+        before = BEFORE.search(text, max(0, at - 80), at)
+        if before is None:
+            continue
+        name = before.group(1)
+        if name is None or name in aliases or names_regions(name):
+            found.append(at)
+    return sorted(found)
 
 
 def _taken(program: Program, flow: Flow, body: Body) -> Iterator[StandIn]:
@@ -86,11 +111,12 @@ def _taken(program: Program, flow: Flow, body: Body) -> Iterator[StandIn]:
             sinks = [s for s in sinks if s.role != "wire"]
         if not sinks:
             continue
-        place = min((p for w in wholes if (p := _place(body, w))), default=None)
-        if place is None:
+        marks = [m for w in wholes if (m := _mark(body, w)) is not None]
+        if not marks:
             continue
+        at = min(program.span(body, mark) for mark in marks)
         strength = max(entry.strength for entry in group)
-        yield _judged(program, body, group[0], regions, place, sinks, wholes, strength)
+        yield _judged(program, body, group[0], regions, at, sinks, wholes, strength)
 
 
 def _asked_by_default(program: Program, body: Body, call: Term) -> Entry | None:
@@ -111,7 +137,7 @@ def _asked_by_default(program: Program, body: Body, call: Term) -> Entry | None:
     return None
 
 
-def _place(body: Body, term: Term) -> Place | None:
+def _mark(body: Body, term: Term) -> Mark | None:
     found = body.place_of(term)
     return found[0] if found else None
 
@@ -121,7 +147,7 @@ def _judged(
     body: Body,
     entry: Entry,
     regions: Term,
-    place: Place,
+    at: Span,
     sinks: list[Sink],
     wholes: set[Term],
     strength: Strength,
@@ -148,7 +174,7 @@ def _judged(
         quantity=entry.quantity,
         number=entry.number,
         shown=show(entry.whole)[:100],
-        place=place,
+        at=at,
         sinks=tuple(sinks),
         open=open_sinks,
         guards=tuple(step for _, _, step in guards),
@@ -220,4 +246,4 @@ def _kept(program: Program, flow: Flow, body: Body) -> Iterator[StandIn]:
         if not sinks:
             continue
         entry = Entry(Item(regions, Literal(-1)), value, quantity, -1, strength)
-        yield _judged(program, body, entry, regions, store.place, sinks, {value}, strength)
+        yield _judged(program, body, entry, regions, program.span(body, store.place), sinks, {value}, strength)

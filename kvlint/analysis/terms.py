@@ -16,12 +16,15 @@ class Term:
 
     __match_args__: tuple[str, ...] = ()
     _hash: int
+    _inner: tuple["Term", ...]
     size: int
 
     def __post_init__(self) -> None:
         parts = self._parts()
         object.__setattr__(self, "_hash", hash((type(self).__name__, *parts)))
-        object.__setattr__(self, "size", 1 + sum(child.size for child in _terms_in(parts)))
+        inner = tuple(_terms_in(parts))
+        object.__setattr__(self, "_inner", inner)
+        object.__setattr__(self, "size", 1 + sum(child.size for child in inner))
 
     def __hash__(self) -> int:
         return self._hash
@@ -29,8 +32,8 @@ class Term:
     def _parts(self) -> tuple[Any, ...]:
         return tuple(getattr(self, name) for name in self.__match_args__)
 
-    def children(self) -> Iterator["Term"]:
-        return _terms_in(self._parts())
+    def children(self) -> tuple["Term", ...]:
+        return self._inner
 
     def walk(self) -> Iterator["Term"]:
         """This term and everything in it, outermost first."""
@@ -38,11 +41,12 @@ class Term:
         while stack:
             term = stack.pop()
             yield term
-            stack.extend(reversed(list(term.children())))
+            stack.extend(term._inner[::-1])
 
     def contains(self, test: "Term | Callable[[Term], bool]") -> bool:
         if isinstance(test, Term):
-            return any(term == test for term in self.walk())
+            wanted = test._hash
+            return any(term._hash == wanted and term == test for term in self.walk())
         return any(test(term) for term in self.walk())
 
 
