@@ -91,10 +91,10 @@ def connect(agent, peer, kv_ptrs, kv_data_lens, kv_item_lens, pages):
         from kvlint.analysis.lists import strided_indices
 
         for found in strided_indices(program):
-            yield self._claim(found)
+            yield self._claim(program, found)
 
-    def _claim(self, found: "StridedIndex") -> Claim:
-        from kvlint.analysis.meaning import trace
+    def _claim(self, program: "Program", found: "StridedIndex") -> Claim:
+        from kvlint.analysis.meaning import holds_today, trace
         from kvlint.analysis.terms import last_name, show
 
         stride = found.strides[0] if found.strides else None
@@ -123,7 +123,7 @@ def connect(agent, peer, kv_ptrs, kv_data_lens, kv_item_lens, pages):
             trace=steps,
             given=given,
             unresolved=found.unresolved,
-            holds_today=None,
+            holds_today=holds_today(program, stride) if stride and not found.same else None,
             by_name_only=bool(stride and stride.origin.by_name),
         )
 

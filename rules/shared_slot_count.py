@@ -96,10 +96,10 @@ def connect(agent, pool):
         from kvlint.analysis.lists import shared_counts
 
         for found in shared_counts(program):
-            yield self._claim(found)
+            yield self._claim(program, found)
 
-    def _claim(self, found: "SharedCount") -> Claim:
-        from kvlint.analysis.meaning import trace
+    def _claim(self, program: "Program", found: "SharedCount") -> Claim:
+        from kvlint.analysis.meaning import holds_today, trace
 
         worst = found.meanings[0]
         given: tuple[Given, ...] = ()
@@ -125,5 +125,6 @@ def connect(agent, pool):
             trace=steps,
             given=given,
             unresolved=(worst.unresolved,) if worst.unresolved else (),
+            holds_today=holds_today(program, worst),
             by_name_only=worst.origin.by_name,
         )

@@ -83,6 +83,7 @@ class Body:
     returns: list[Root] = field(default_factory=list)
     guards: list[Guard] = field(default_factory=list)
     running: dict[tuple[str, int], list[Term]] = field(default_factory=dict)
+    names: dict[Term, str] = field(default_factory=dict)  # the local a value was first given to
     spans: dict[Term, list[tuple[Mark, Where]]] = field(default_factory=dict)
 
     places: Callable[[], Mapping[Mark, Place]] = dict

@@ -174,6 +174,8 @@ class _Statements(Expressions):
                 for path in [p for p in env if p.startswith((f"{name}.", f"{name}["))]:
                     del env[path]
                 env[name] = value
+                if isinstance(value, Item | Call):
+                    self.body.names.setdefault(value, name)
             case cst.Tuple(elements=elements) | cst.List(elements=elements):
                 self._unpack(elements, value, env)
             case cst.StarredElement(value=inner):

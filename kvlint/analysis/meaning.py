@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, replace
 
+from kvlint.analysis.formulas import one_formula
+from kvlint.analysis.link import Program
 from kvlint.analysis.origins import Origin, Origins
 from kvlint.analysis.roles import Strength, entries, list_quantity, region_list
 from kvlint.analysis.terms import (
@@ -119,6 +121,14 @@ def _is_plain(said: Meaning) -> bool:
 
 
 _RANK = [Entry, Most, Unknown, Number, Own, Least]
+
+
+def holds_today(program: Program, said: Meaning) -> str | None:
+    """Where one region stands for all: the formula by which all pools agree today."""
+    if not isinstance(said.expression, Entry):
+        return None
+    found = entries(said.origin.term, said.origin.body)
+    return one_formula(program, found[0].item.of) if found else None
 
 
 def trace(origin: Origin) -> tuple[Step, ...]:

@@ -101,10 +101,12 @@ def region_list(term: Term, body: Body) -> Strength:
             return max(region_list(over, body), Strength.STRONG if is_address(element) else Strength.NONE)
         case Slice(of, _, _):
             return region_list(of, body)
-        case Call(name="values" | "sorted"):
-            return Strength.NONE
+        case Call():
+            return names_regions(body.names.get(term, ""))
         case Item(_, Literal(str(key))):
             return names_regions(key)
+        case Item(of, key) if is_part(key) is not None:
+            return names_regions(body.names.get(term, ""))
         case Item(of, key) if not _is_lookup(key):
             return Strength.NONE
         case Parameter() | Field() | Item():

@@ -167,7 +167,7 @@ def _judged(
     by_name = strength is Strength.WEAK or all(s.by_name for s in (open_sinks or sinks))
     holds = None
     if construction is None and open_sinks and entry.quantity in ("slots", "region length"):
-        holds = one_formula(program, regions, body)
+        holds = one_formula(program, regions)
     return StandIn(
         body=body,
         regions=last_name(regions),

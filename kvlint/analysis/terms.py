@@ -322,7 +322,7 @@ def show(term: Term) -> str:
         case Arange(count):
             return f"range({show(count)})"
         case Operation(symbol, left, right):
-            return f"{_operand(left)} {symbol} {_operand(right)}"
+            return f"{_operand(left, symbol, False)} {symbol} {_operand(right, symbol, True)}"
         case Not(of):
             return f"not {_operand(of)}"
         case Fold(kind, of):
@@ -341,5 +341,14 @@ def show(term: Term) -> str:
     return "..."
 
 
-def _operand(term: Term) -> str:
-    return f"({show(term)})" if isinstance(term, Operation | Choice) else show(term)
+_BINDS = {"**": 0, "*": 1, "/": 1, "//": 1, "%": 1, "+": 2, "-": 2}
+
+
+def _operand(term: Term, symbol: str = "", right: bool = True) -> str:
+    if not isinstance(term, Operation | Choice):
+        return show(term)
+    if isinstance(term, Operation) and symbol in _BINDS and term.symbol in _BINDS:
+        inner, outer = _BINDS[term.symbol], _BINDS[symbol]
+        if inner < outer or inner == outer and not right:
+            return show(term)
+    return f"({show(term)})"
