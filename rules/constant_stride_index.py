@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kvlint.assumptions import Entry, Own, Relation, Starts, Unknown
+from kvlint.assumptions import Own, Relation, Starts, Unknown
 from kvlint.findings import Claim, Given, Severity
 from kvlint.rule import Rule
 
@@ -56,7 +56,7 @@ class ConstantStrideIndex(Rule):
     code = "KV103"
     severity = Severity.ERROR
     since = "0.1.0"
-    BAD = '''
+    BAD = """
 import numpy as np
 
 
@@ -70,8 +70,8 @@ def connect(agent, peer, kv_ptrs, kv_data_lens, kv_item_lens, pages):
     num_slots = kv_data_lens[0] // kv_item_lens[0]
     indices = np.arange(len(kv_ptrs))[:, None] * num_slots + pages[None, :]
     return agent.make_prepped_xfer("WRITE", handle, indices.ravel(), peer.handle, peer.indices)
-'''
-    GOOD = '''
+"""
+    GOOD = """
 import numpy as np
 
 
@@ -85,7 +85,7 @@ def connect(agent, peer, kv_ptrs, kv_data_lens, kv_item_lens, pages):
     starts = np.cumsum([0, *counts[:-1]])
     indices = starts[:, None] + pages[None, :]
     return agent.make_prepped_xfer("WRITE", handle, indices.ravel(), peer.handle, peer.indices)
-'''
+"""
 
     def check(self, program: "Program") -> Iterator[Claim]:
         from kvlint.analysis.lists import strided_indices
@@ -126,6 +126,3 @@ def connect(agent, peer, kv_ptrs, kv_data_lens, kv_item_lens, pages):
             holds_today=holds_today(program, stride) if stride and not found.same else None,
             by_name_only=bool(stride and stride.origin.by_name),
         )
-
-
-_ = Entry

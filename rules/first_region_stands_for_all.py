@@ -64,7 +64,7 @@ class FirstRegionStandsForAll(Rule):
     code = "KV101"
     severity = Severity.ERROR
     since = "0.1.0"
-    BAD = '''
+    BAD = """
 def build(agent, kv_ptrs, kv_item_lens, pages, device):
     page_bytes = kv_item_lens[0]
     blocks = []
@@ -72,8 +72,8 @@ def build(agent, kv_ptrs, kv_item_lens, pages, device):
         for page in pages:
             blocks.append((base_ptr + page * page_bytes, page_bytes, device))
     return agent.get_xfer_descs(blocks, "VRAM")
-'''
-    GOOD = '''
+"""
+    GOOD = """
 def build(agent, kv_ptrs, kv_item_lens, pages, device):
     if len(set(kv_item_lens)) != 1:
         raise ValueError(f"regions differ in item length: {kv_item_lens}")
@@ -83,7 +83,7 @@ def build(agent, kv_ptrs, kv_item_lens, pages, device):
         for page in pages:
             blocks.append((base_ptr + page * page_bytes, page_bytes, device))
     return agent.get_xfer_descs(blocks, "VRAM")
-'''
+"""
 
     def check(self, program: "Program") -> Iterator[Claim]:
         from kvlint.analysis.stand_ins import stand_ins

@@ -59,7 +59,7 @@ class SharedSlotCount(Rule):
     code = "KV102"
     severity = Severity.ERROR
     since = "0.1.0"
-    BAD = '''
+    BAD = """
 import numpy as np
 
 
@@ -67,15 +67,16 @@ def build(agent, kv_ptrs, kv_item_lens, num_slots, device):
     runs = []
     for base_ptr, item_len in zip(kv_ptrs, kv_item_lens, strict=True):
         addrs = np.arange(num_slots, dtype=np.uint64) * item_len + base_ptr
-        runs.append(np.column_stack([addrs, np.full(num_slots, item_len), np.full(num_slots, device)]))
+        lengths, devices = np.full(num_slots, item_len), np.full(num_slots, device)
+        runs.append(np.column_stack([addrs, lengths, devices]))
     return agent.prep_xfer_dlist("", np.vstack(runs), "VRAM")
 
 
 def connect(agent, pool):
     num_slots = pool.kv_data_lens[0] // pool.kv_item_lens[0]
     return build(agent, pool.kv_data_ptrs, pool.kv_item_lens, num_slots, 0)
-'''
-    GOOD = '''
+"""
+    GOOD = """
 import numpy as np
 
 
@@ -83,14 +84,15 @@ def build(agent, kv_ptrs, kv_item_lens, num_slots, device):
     runs = []
     for base_ptr, item_len in zip(kv_ptrs, kv_item_lens, strict=True):
         addrs = np.arange(num_slots, dtype=np.uint64) * item_len + base_ptr
-        runs.append(np.column_stack([addrs, np.full(num_slots, item_len), np.full(num_slots, device)]))
+        lengths, devices = np.full(num_slots, item_len), np.full(num_slots, device)
+        runs.append(np.column_stack([addrs, lengths, devices]))
     return agent.prep_xfer_dlist("", np.vstack(runs), "VRAM")
 
 
 def connect(agent, pool):
     num_slots = min(d // i for d, i in zip(pool.kv_data_lens, pool.kv_item_lens, strict=True))
     return build(agent, pool.kv_data_ptrs, pool.kv_item_lens, num_slots, 0)
-'''
+"""
 
     def check(self, program: "Program") -> Iterator[Claim]:
         from kvlint.analysis.lists import shared_counts

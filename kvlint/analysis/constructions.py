@@ -42,7 +42,9 @@ def uniform_nearby(program: Program, regions: Term, body: Body) -> Step | None:
                     continue
                 step = Step(program.span(other, store.place), f"{name} = {show(store.value)[:60]}")
                 found.append((other, store.value, step))
-            if found and all(_alike(program.inline(v, b)) is not None or _alike(v) for b, v, _ in found):
+            if found and all(
+                _alike(program.inline(v, b)) is not None or _alike(v) for b, v, _ in found
+            ):
                 return found[0][2]
     return None
 

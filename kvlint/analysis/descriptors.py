@@ -36,9 +36,7 @@ class Count:
 
     def is_own(self, term: Term) -> bool:
         """Whether `term` differs from region to region."""
-        return term.contains(
-            lambda t: isinstance(t, Each | Index) and t.loop in self.loops
-        )
+        return term.contains(lambda t: isinstance(t, Each | Index) and t.loop in self.loops)
 
 
 def counts(term: Term, body: Body) -> Iterator[Count]:
@@ -53,9 +51,9 @@ def counts(term: Term, body: Body) -> Iterator[Count]:
                 for base, offset in ((left, right), (right, left)):
                     if is_address(base) and not is_address(offset):
                         loops = region_loops(base, body)
-                        count = _vector(offset, body)
-                        if loops is not None and count is not None:
-                            yield Count(count, base, loops)
+                        number = _vector(offset, body)
+                        if loops is not None and number is not None:
+                            yield Count(number, base, loops)
 
 
 def registered(term: Term, body: Body) -> Iterator[tuple[Term, Count]]:
@@ -97,8 +95,10 @@ def region_loops(address: Term, body: Body) -> frozenset[int] | None:
 def _over_regions(over: Term, of: Term, body: Body) -> bool:
     if isinstance(of, Arange):
         return counts_regions(of.count, body)
-    return region_list(of, body) is not Strength.NONE or is_address(of) or (
-        isinstance(over, Many | Sequence) and is_address(over)
+    return (
+        region_list(of, body) is not Strength.NONE
+        or is_address(of)
+        or (isinstance(over, Many | Sequence) and is_address(over))
     )
 
 
@@ -131,6 +131,8 @@ def _is_count(term: Term) -> bool:
 
 def _speaks_of_count(term: Term) -> bool:
     parts = words(last_name(term))
-    return len(parts) > 1 and parts[0] in ("num", "n") and bool(
-        set(parts) & {"blocks", "slots", "pages", "rows"}
+    return (
+        len(parts) > 1
+        and parts[0] in ("num", "n")
+        and bool(set(parts) & {"blocks", "slots", "pages", "rows"})
     )

@@ -143,7 +143,9 @@ class Expressions:
             return self.outline.imports[name]
         if name in self.outline.definitions or name in self.outline.classes:
             return f"{self._module}.{name}"
-        return name if hasattr(__builtins__, name) or name in _BUILTINS else f"{self._module}.{name}"
+        return (
+            name if hasattr(__builtins__, name) or name in _BUILTINS else f"{self._module}.{name}"
+        )
 
     def _attribute(self, node: cst.Attribute, env: Environment) -> Term:
         of = self.lower(node.value, env)
@@ -235,8 +237,8 @@ class Expressions:
         node: cst.Call,
     ) -> Term:
         call = Call(callee, receiver, tuple(arguments), tuple(keywords))
-        external = receiver is not None or callee.partition(".")[0] in _VECTOR_MODULES or (
-            callee == name
+        external = (
+            receiver is not None or callee.partition(".")[0] in _VECTOR_MODULES or (callee == name)
         )
         if not external and name not in ("cdiv", "ceil_div", "get_dtype_size"):
             return call
@@ -260,7 +262,9 @@ class Expressions:
             return arguments[0]
         folded = apis().folds.get(name)
         if folded and (first is not None):
-            of = first if len(arguments) <= 1 or receiver is not None else Sequence(tuple(arguments))
+            of = (
+                first if len(arguments) <= 1 or receiver is not None else Sequence(tuple(arguments))
+            )
             return Fold(folded, of)
         if name == "items" and receiver is not None and not arguments:
             return call
@@ -274,7 +278,11 @@ class Expressions:
             if name == "join" and arguments:
                 return arguments[0]
             if name == "prod":
-                return call if not arguments and receiver is None else Call(callee, receiver, tuple(arguments))
+                return (
+                    call
+                    if not arguments and receiver is None
+                    else Call(callee, receiver, tuple(arguments))
+                )
             if name in ("cdiv", "ceil_div") and len(arguments) == 2:
                 return Operation("cdiv", arguments[0], arguments[1])
             if name in ("round_up", "align_up", "chain"):
@@ -361,9 +369,7 @@ class Expressions:
         while clause is not None:
             over = self.lower(clause.iter, local)
             loop = self.new_loop(over, clause)
-            self.where = Where(
-                self.where.block, self.where.order, (*self.where.loops, loop)
-            )
+            self.where = Where(self.where.block, self.where.order, (*self.where.loops, loop))
             self.bind_loop(clause.target, over, loop, local)
             when: Term | None = None
             for test in clause.ifs:
@@ -381,9 +387,7 @@ class Expressions:
             element = Many(element, over, loop, when)
         return element
 
-    def bind_loop(
-        self, target: cst.CSTNode, over: Term, loop: int, env: Environment
-    ) -> None:
+    def bind_loop(self, target: cst.CSTNode, over: Term, loop: int, env: Environment) -> None:
         """Bind the targets of `for target in over`."""
         match over:
             case Call(callee="zip", receiver=None, arguments=lists) if isinstance(
@@ -391,22 +395,20 @@ class Expressions:
             ) and len(lists) == len(target.elements):
                 for element, one in zip(target.elements, lists, strict=True):
                     self.bind_loop(element.value, one, loop, env)
-            case Call(callee="enumerate", receiver=None, arguments=(of, *_)) if isinstance(
-                target, cst.Tuple
-            ) and len(target.elements) == 2:
+            case Call(callee="enumerate", receiver=None, arguments=(of, *_)) if (
+                isinstance(target, cst.Tuple) and len(target.elements) == 2
+            ):
                 self.assign(target.elements[0].value, Index(_listed(of), loop), env)
                 self.bind_loop(target.elements[1].value, of, loop, env)
-            case Call(callee="items", receiver=of) if of is not None and isinstance(
-                target, cst.Tuple
-            ) and len(target.elements) == 2:
+            case Call(callee="items", receiver=of) if (
+                of is not None and isinstance(target, cst.Tuple) and len(target.elements) == 2
+            ):
                 self.assign(target.elements[0].value, Index(of, loop), env)
                 self.assign(target.elements[1].value, Each(of, loop), env)
             case Arange(Fold("len", of)):
                 self.assign(target, Index(of, loop), env)
             case Arange():
                 self.assign(target, Index(over, loop), env)
-            case Choice(test, then, other):
-                self.assign(target, Each(over, loop), env)
             case _:
                 self.assign(target, Each(over, loop), env)
 

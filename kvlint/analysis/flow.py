@@ -141,9 +141,13 @@ class Flow:
             match part:
                 case Operation("+" | "-", left, right):
                     for base, offset in ((left, right), (right, left)):
-                        if is_address(base) and not is_address(offset):
-                            if self.carries(offset, body, leaf) and not _own_region(base):
-                                yield self._in_address(base, offset, body, leaf)
+                        if (
+                            is_address(base)
+                            and not is_address(offset)
+                            and self.carries(offset, body, leaf)
+                            and not _own_region(base)
+                        ):
+                            yield self._in_address(base, offset, body, leaf)
                 case Operation("*", left, right):
                     for one, other in ((left, right), (right, left)):
                         if self.carries(one, body, leaf) and _has_region_count(other, body):
@@ -161,9 +165,7 @@ class Flow:
                 case Call() as call:
                     yield from self._in_call(call, body, leaf, quantity, where)
 
-    def _in_address(
-        self, base: Term, offset: Term, body: Body, leaf: Leaf
-    ) -> tuple[str, str]:
+    def _in_address(self, base: Term, offset: Term, body: Body, leaf: Leaf) -> tuple[str, str]:
         for part in offset.walk():
             match part:
                 case Operation("*", left, right):
@@ -314,9 +316,7 @@ class Flow:
 
     # -- between bodies
 
-    def _leaves(
-        self, body: Body, leaf: Leaf
-    ) -> Iterator[tuple[_Carrier, Mark, Where, str]]:
+    def _leaves(self, body: Body, leaf: Leaf) -> Iterator[tuple[_Carrier, Mark, Where, str]]:
         for store in body.stores:
             if self.carries_whole(store.value, body, leaf):
                 owner = self.program.type_of(store.of, body) or ""
@@ -349,7 +349,12 @@ class Flow:
                 for parameter, value in self.program.bind(call, callee).items():
                     if self.carries(value, body, leaf):
                         says = f"passed to {callee.short} as {parameter}"
-                        yield _Carrier("parameter", callee.key, parameter), site.place, site.where, says
+                        yield (
+                            _Carrier("parameter", callee.key, parameter),
+                            site.place,
+                            site.where,
+                            says,
+                        )
         for root in body.returns:
             part = None
             term = root.term
@@ -421,11 +426,9 @@ class Flow:
             return
         for body in program.readers(name, carrier.owner):
             owner = f"{body.definition.path}::{body.definition.class_name}"
-            related = bool(family) and (
-                owner in family or carrier.owner in program.family(owner)
-            )
+            related = bool(family) and (owner in family or carrier.owner in program.family(owner))
 
-            def leaf(term: Term, related: bool = related) -> bool:
+            def leaf(term: Term, related: bool = related, body: Body = body) -> bool:
                 match term:
                     case Field(This(), found) if found == name:
                         return related
@@ -458,7 +461,7 @@ def _returned(definition: Definition, part: int | None) -> Leaf:
         return leaf
 
     def whole(term: Term) -> bool:
-        return leaf(term) or isinstance(term, Call) and term.name == short
+        return leaf(term) or (isinstance(term, Call) and term.name == short)
 
     return whole
 
@@ -484,7 +487,9 @@ def _is_channel(call: Call) -> bool:
     if call.name not in ("send", "publish", "put_object"):
         return True
     parts = set(words(last_name(call.receiver))) if call.receiver is not None else set()
-    return bool(parts & {"sock", "socket", "channel", "conn", "connection", "pipe", "client", "pub"})
+    return bool(
+        parts & {"sock", "socket", "channel", "conn", "connection", "pipe", "client", "pub"}
+    )
 
 
 def _many_addresses(term: Term, body: Body) -> bool:
@@ -492,6 +497,3 @@ def _many_addresses(term: Term, body: Body) -> bool:
         case Many(element, _, _):
             return is_address(element)
     return is_address(term) or region_list(term, body) is Strength.STRONG
-
-
-_ = Fold

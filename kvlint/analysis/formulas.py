@@ -170,7 +170,10 @@ def _first_dimension(program: Program, element: Term, body: Body) -> Term | None
             first = call.arguments[0]
             return first.items[0] if isinstance(first, Sequence) and first.items else first
         case Call(receiver=This(owner)) as call:
-            own = next((d for k in program.family(owner) if (d := program.definition(f"{k}.{call.name}"))), None)
+            own = next(
+                (d for k in program.family(owner) if (d := program.definition(f"{k}.{call.name}"))),
+                None,
+            )
             value = program.result(own) if own else None
             if own is None or value is None:
                 return None

@@ -20,7 +20,6 @@ from kvlint.analysis.terms import (
     Many,
     Not,
     Operation,
-    Parameter,
     Sequence,
     Term,
     replace,
@@ -74,7 +73,9 @@ def _compared(symbol: str, left: Term, right: Term) -> Iterator[Uniform | Bound]
         left, right, symbol = right, left, _MIRROR[symbol]
     match symbol, left, right:
         case ("==" | "<=", Fold("len", Fold("set", of)), Literal(1)) | (
-            "<", Fold("len", Fold("set", of)), Literal(2),
+            "<",
+            Fold("len", Fold("set", of)),
+            Literal(2),
         ):
             yield from _uniform(of)
         case ("==" | "<=", Fold("len", of), Literal(1)) | ("<", Fold("len", of), Literal(2)):
@@ -116,7 +117,7 @@ def _each(of: Term, holds: bool) -> Iterator[Uniform | Bound]:
         case Operation("==", xs, one) if holds:
             # (xs == xs[0]).all() over an array
             for many, single in ((xs, one), (one, xs)):
-                if single == Item(many, ZERO) or isinstance(single, Item) and single.of == many:
+                if single == Item(many, ZERO) or (isinstance(single, Item) and single.of == many):
                     yield Uniform(Item(many, ZERO))
         case Operation("!=", xs, one) if not holds:
             if isinstance(one, Item) and one.of == xs:
@@ -182,9 +183,7 @@ def guards_of(program: Program, body: Body) -> list[tuple[Guard, list[Uniform | 
         for guard in inner.guards if inner else ():
             if not guard.raises or len(guard.where.block) > 1:
                 continue
-            condition = program.substitute(
-                guard.condition, callees[0], bound, site.call.receiver
-            )
+            condition = program.substitute(guard.condition, callees[0], bound, site.call.receiver)
             said = list(facts(condition))
             if said:
                 known.append((Guard(condition, site.place, site.where, True), said))
@@ -211,11 +210,10 @@ def covers(said: Uniform, item: Item, whole: Term) -> bool:
     entry = said.entry
     form = replace(whole, lambda t: base if t == item else None)
     # A check of `.shape` settles `.shape[1]`; a check of the entry settles all of it.
-    return entry == base and not _is_object(whole, item) or form.contains(entry) and entry.contains(base)
+    return (entry == base and not _is_object(whole, item)) or (
+        form.contains(entry) and entry.contains(base)
+    )
 
 
 def _is_object(whole: Term, item: Item) -> bool:
     return whole != item
-
-
-_ = Parameter

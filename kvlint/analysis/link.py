@@ -26,16 +26,10 @@ from kvlint.analysis.terms import (
     bounded,
     replace,
 )
-from kvlint.analysis.vocabulary import nouns
+from kvlint.analysis.vocabulary import apis, nouns
 from kvlint.findings import Fault, Span
 
 MANY_PLACES = 60  # a name written or called in more definitions than this tells nothing
-COMMON = frozenset(
-    """append extend add get items keys values pop update copy join split format put send recv
-    start stop close open read write run call wait clear remove insert index count sort strip
-    lower upper encode decode result submit set reset acquire release flush next init view to
-    size shape stride empty zeros load save forward apply""".split()
-)
 
 
 class Program:
@@ -136,7 +130,9 @@ class Program:
     def span(self, body: Body, mark: Mark) -> Span:
         return Span(body.definition.path, *body.at(mark))
 
-    def holding(self, *patterns: re.Pattern[str], file: re.Pattern[str] | None = None) -> Iterator[Body]:
+    def holding(
+        self, *patterns: re.Pattern[str], file: re.Pattern[str] | None = None
+    ) -> Iterator[Body]:
         """Bodies of the definitions that each of the patterns matches, kernels left out.
 
         `file`: what the file must hold besides. By path and line.
@@ -204,10 +200,8 @@ class Program:
             found = self.outline(path)
             if found is None:
                 continue
-            for table in (found.definitions, found.classes):
-                keys.extend(
-                    f"{path}::{full}" for full in table if full.rpartition(".")[2] == name
-                )
+            full = (*found.definitions, *found.classes)
+            keys.extend(f"{path}::{key}" for key in full if key.rpartition(".")[2] == name)
         return keys
 
     # -- names
@@ -346,7 +340,7 @@ class Program:
         known = self.type_of(call.receiver, body)
         if known is not None:
             return self.overrides(known, call.name), False
-        if call.callee in COMMON or not call.callee:
+        if call.callee in apis().common or not call.callee:
             return [], False
         named = [self.definition(key) for key in self.defined(call.callee)]
         methods = [d for d in named if d is not None and d.class_name]
@@ -396,7 +390,7 @@ class Program:
         short = definition.short
         if short == "__init__":
             short = definition.class_name.rpartition(".")[2]
-        if short in COMMON:
+        if short in apis().common:
             return
         for caller in self.mentioning(short):
             body = self.body(caller)
@@ -602,5 +596,3 @@ def _debug(definition: Definition, error: Exception) -> None:
 
     if os.environ.get("KVLINT_DEBUG"):
         print(f"kvlint: {definition.key}: {type(error).__name__}: {error}", file=sys.stderr)
-
-

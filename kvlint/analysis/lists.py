@@ -28,7 +28,9 @@ from kvlint.analysis.vocabulary import apis, nouns
 from kvlint.assumptions import Own
 from kvlint.findings import Span, Step
 
-BUILDS = re.compile(r"\b(?:arange|range|full|column_stack)\(|\bappend\(\s*[(\[]|\(\s*\w+,[^()]*\)\s*for\b")
+BUILDS = re.compile(
+    r"\b(?:arange|range|full|column_stack)\(|\bappend\(\s*[(\[]|\(\s*\w+,[^()]*\)\s*for\b"
+)
 ADDRESSES = re.compile(r"(?i)(?:ptrs?|addrs?|address(?:es)?)\b")
 COUNTS = re.compile(r"num_(?:blocks|slots|pages|rows)|slots|count|//")
 TRANSPORT = re.compile("|".join(sorted(nouns().descriptors)))
@@ -54,7 +56,9 @@ def shared_counts(program: Program) -> Iterator[SharedCount]:
     for body in program.holding(BUILDS, ADDRESSES, COUNTS, file=TRANSPORT):
         seen: set[tuple[Term, str]] = set()
         for root in [*body.roots, *body.returns]:
-            found: list[tuple[Term, Count, str]] = [(c.count, c, "list") for c in counts(root.term, body)]
+            found: list[tuple[Term, Count, str]] = [
+                (c.count, c, "list") for c in counts(root.term, body)
+            ]
             found += [(whole, c, "registration") for whole, c in registered(root.term, body)]
             for shown, count, kind in found:
                 for shared, replaces in _shared(count):
@@ -68,7 +72,8 @@ def shared_counts(program: Program) -> Iterator[SharedCount]:
                     place = _place(body, root.where, count, term, root.place)
                     checks = tuple(_checked(program, body, shared))
                     yield SharedCount(
-                        body, program.span(body, place), show(shared)[:60], show(count.address)[:60], kind,
+                        body, program.span(body, place), show(shared)[:60],
+                        show(count.address)[:60], kind,
                         replaces, said, checks,
                     )  # fmt: skip
 
@@ -127,7 +132,9 @@ class StridedIndex:
     unresolved: tuple[str, ...]
 
 
-POSTS = re.compile(r"\b(?:" + "|".join(n for n, r in apis().transports.items() if "local_index" in r) + r")\(")
+POSTS = re.compile(
+    r"\b(?:" + "|".join(n for n, r in apis().transports.items() if "local_index" in r) + r")\("
+)
 
 
 def strided_indices(program: Program) -> Iterator[StridedIndex]:
@@ -232,7 +239,9 @@ def _compared(
     same: list[bool] = []
     step: Step | None = None
     for count, origin in prepared(program, origins, handle, body):
-        step = step or (origin.steps[-2] if len(origin.steps) > 1 else (origin.steps or (None,))[-1])
+        step = step or (
+            origin.steps[-2] if len(origin.steps) > 1 else (origin.steps or (None,))[-1]
+        )
         counted = origins.nearby(count.count, origin.body, origin.frame)
         for one in counted:
             if _is_own(count, one):
@@ -279,7 +288,9 @@ def prepared(
     del program
 
 
-def _built(origins: Origins, listed: Term, at: Origin, depth: int) -> Iterator[tuple[Count, Origin]]:
+def _built(
+    origins: Origins, listed: Term, at: Origin, depth: int
+) -> Iterator[tuple[Count, Origin]]:
     for origin in origins.of(listed, at.body, at.frame):
         origin = dataclasses.replace(origin, steps=(*at.steps, *origin.steps))
         match origin.term:

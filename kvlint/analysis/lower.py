@@ -69,9 +69,7 @@ class _Statements(Expressions):
 
     def function(self, node: cst.FunctionDef) -> None:
         definition = self.body.definition
-        env: Environment = {
-            name: Parameter(definition.key, name) for name in definition.parameters
-        }
+        env: Environment = {name: Parameter(definition.key, name) for name in definition.parameters}
         for star in (node.params.star_arg, node.params.star_kwarg):
             if isinstance(star, cst.Param):
                 env[star.name.value] = Parameter(definition.key, star.name.value)
@@ -183,9 +181,9 @@ class _Statements(Expressions):
             case cst.Attribute(value=of_node, attr=attr):
                 of = self.lower(of_node, env)
                 self._store(of, attr.value, None, value, target)
-                path = path_of(Field(of, attr.value))
-                if path:
-                    env[path] = value
+                held = path_of(Field(of, attr.value))
+                if held:
+                    env[held] = value
             case cst.Subscript():
                 self._assign_item(target, value, env)
 
@@ -194,13 +192,13 @@ class _Statements(Expressions):
         for number, element in enumerate(elements):
             if starred:
                 # `first, *rest = xs` takes an entry of a list
-                term: Term = Item(value, Literal(number)) if not isinstance(
-                    element, cst.StarredElement
-                ) else value
+                term: Term = (
+                    Item(value, Literal(number))
+                    if not isinstance(element, cst.StarredElement)
+                    else value
+                )
                 if isinstance(term, Item):
-                    self.body.spans.setdefault(term, []).append(
-                        (self.place(element), self.where)
-                    )
+                    self.body.spans.setdefault(term, []).append((self.place(element), self.where))
             else:
                 term = part(value, number)
             self.assign(element.value, term, env)

@@ -67,9 +67,13 @@ def _over_regions(of: Term, origin: Origin) -> bool:
             if isinstance(over, Arange):
                 return element.contains(lambda t: isinstance(t, Each) and t.loop == loop)
             return element.contains(
-                lambda t: isinstance(t, Each | Index)
-                and t.loop == loop
-                and (isinstance(t, Index) or region_list(t.of, origin.body) is not Strength.NONE)
+                lambda t: (
+                    isinstance(t, Each | Index)
+                    and t.loop == loop
+                    and (
+                        isinstance(t, Index) or region_list(t.of, origin.body) is not Strength.NONE
+                    )
+                )
             )
         case Operation("//", left, right):
             return all(region_list(x, origin.body) for x in (left, right))
@@ -81,10 +85,10 @@ def _over_regions(of: Term, origin: Origin) -> bool:
 def varies(term: Term, origin: Origin) -> bool:
     """Whether a count differs from region to region of the list it is used for."""
     return term.contains(
-        lambda t: isinstance(t, Each)
-        and (region_list(t.of, origin.body) is not Strength.NONE)
-        or isinstance(t, Item)
-        and isinstance(t.key, Index)
+        lambda t: (
+            (isinstance(t, Each) and (region_list(t.of, origin.body) is not Strength.NONE))
+            or (isinstance(t, Item) and isinstance(t.key, Index))
+        )
     )
 
 

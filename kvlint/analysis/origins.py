@@ -16,8 +16,6 @@ from kvlint.analysis.terms import (
     Choice,
     Each,
     Field,
-    Fold,
-    Global,
     Item,
     Literal,
     Many,
@@ -27,7 +25,6 @@ from kvlint.analysis.terms import (
     Parameter,
     Sequence,
     Term,
-    This,
     last_name,
     show,
 )
@@ -96,9 +93,7 @@ class Origins:
                     found.append(at)
         return found
 
-    def _of(
-        self, at: Origin, depth: int, seen: frozenset[tuple[str, Term]]
-    ) -> Iterator[Origin]:
+    def _of(self, at: Origin, depth: int, seen: frozenset[tuple[str, Term]]) -> Iterator[Origin]:
         key = (at.body.definition.key, at.term)
         if depth <= 0 or key in seen:
             yield _with(at, Opaque(f"{show(at.term)[:60]} is followed no further"))
@@ -122,7 +117,7 @@ class Origins:
                 yield from self._field(at, of, name)
             case Item(of, key):
                 yield from self._item(at, of, key)
-            case Each(Field() | Parameter() | Call() as of, loop):
+            case Each(Field() | Parameter() | Call() as of, _):
                 for origin in self.step(_with(at, of)):
                     match origin.term:
                         case Many(element, _, _):
@@ -200,7 +195,7 @@ class Origins:
             step = Step(self.program.span(body, store.place), f"{name} = {show(store.value)[:70]}")
             yield Origin(
                 store.value, body, None, at.facts, (*at.steps, step),
-                at.by_name or by_name and len(stores) > 1, at.wire,
+                at.by_name or (by_name and len(stores) > 1), at.wire,
             )  # fmt: skip
 
     def _item(self, at: Origin, of: Term, key: Term) -> Iterator[Origin]:
@@ -208,8 +203,11 @@ class Origins:
         match of:
             case Call() as call:
                 for origin in self._call(at, call):
-                    yield _with(origin, part(origin.term, number) if number is not None else item(origin.term, key))
-            case Parameter(function, name) if isinstance(key, Literal) and _is_message(name):
+                    yield _with(
+                        origin,
+                        part(origin.term, number) if number is not None else item(origin.term, key),
+                    )
+            case Parameter(_, name) if isinstance(key, Literal) and _is_message(name):
                 if isinstance(key.value, int):
                     for body, term, step in self.received(at.body, of, key.value):
                         yield Origin(
@@ -298,9 +296,7 @@ class Origins:
             for items, step in self._sent(sender) if sender else ():
                 for offset in range(4):
                     score = _alignment(names, items, offset)
-                    if position + offset < len(items.items) and (
-                        best is None or score > best[0]
-                    ):
+                    if position + offset < len(items.items) and (best is None or score > best[0]):
                         best = (score, sender, items, offset, step)  # type: ignore[assignment]
         if best is not None and best[0] >= 3:
             _, sender, items, offset, step = best
@@ -334,7 +330,9 @@ def _is_sentinel(value: Term) -> bool:
 
 
 def _is_message(name: str) -> bool:
-    return bool(set(words(name)) & {"msg", "message", "frames", "payload", "parts", "bytes", "data"})
+    return bool(
+        set(words(name)) & {"msg", "message", "frames", "payload", "parts", "bytes", "data"}
+    )
 
 
 def _same_key(one: Term, other: Term) -> bool:
@@ -378,6 +376,3 @@ def _unpacked(term: Term) -> Term:
         case Call() as call if call.name in apis().packs and call.arguments:
             return call.arguments[-1]
     return term
-
-
-_ = (Fold, Global, This)

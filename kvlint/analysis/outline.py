@@ -100,9 +100,7 @@ def outline(path: str, source: str) -> Outline:
     return result
 
 
-def _visit(
-    body: list[ast.stmt], out: Outline, prefix: str, owner: str, package: list[str]
-) -> None:
+def _visit(body: list[ast.stmt], out: Outline, prefix: str, owner: str, package: list[str]) -> None:
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             definition = _definition(node, out.path, prefix, owner)

@@ -18,7 +18,6 @@ from kvlint.analysis.terms import (
     Many,
     Operation,
     Parameter,
-    Sequence,
     Slice,
     Term,
     last_name,
@@ -37,10 +36,6 @@ class Strength(IntEnum):
 
 _PER = frozenset({"layer", "region", "buffer", "group"})
 _COUNTED = frozenset({"num", "len", "lens", "size", "stride", "blocks", "slots"})
-_FIRM = frozenset(
-    """kv k v kvcache cache caches block region regions layer item page slot data state aux mem
-    memory pool""".split()
-)
 
 
 def is_address(term: Term, depth: int = 0) -> bool:
@@ -74,12 +69,16 @@ def names_regions(name: str) -> Strength:
     if parts[0] in ("region", "layer") and known & _COUNTED and len(parts) > 2:
         return Strength.STRONG
     if not known & nouns().many:
-        return Strength.WEAK if parts[-1] in ("buffer", "pool") and known & _FIRM else Strength.NONE
+        return (
+            Strength.WEAK
+            if parts[-1] in ("buffer", "pool") and known & nouns().firm
+            else Strength.NONE
+        )
     if parts[-1] in ("caches", "kvcaches"):
         return Strength.STRONG
     rest = set(parts) - {w for w in parts if w in nouns().weak}
     if parts[-1] in nouns().weak or parts[-1] in ("strides", "nbytes"):
-        firm = rest & _FIRM
+        firm = rest & nouns().firm
         if parts[-1] == "strides" and not rest & {"block", "region", "layer", "item", "page"}:
             return Strength.NONE
         return Strength.STRONG if firm else Strength.WEAK
@@ -98,7 +97,9 @@ def region_list(term: Term, body: Body) -> Strength:
         case Many(element, over, _):
             if isinstance(over, Arange) and not element.contains(_is_position):
                 return Strength.NONE
-            return max(region_list(over, body), Strength.STRONG if is_address(element) else Strength.NONE)
+            return max(
+                region_list(over, body), Strength.STRONG if is_address(element) else Strength.NONE
+            )
         case Slice(of, _, _):
             return region_list(of, body)
         case Call():
@@ -203,7 +204,8 @@ def _collect(term: Term, body: Body, found: list[Entry]) -> None:
             pair = entries(left, body) + entries(right, body)
             if len(pair) == 2 and [e.quantity for e in pair] == ["region length", "item length"]:
                 if pair[0].number == pair[1].number and (left, right) == (
-                    pair[0].whole, pair[1].whole,
+                    pair[0].whole,
+                    pair[1].whole,
                 ):
                     strength = min(e.strength for e in pair)
                     found.append(Entry(pair[0].item, term, "slots", pair[0].number, strength))
@@ -228,9 +230,9 @@ def _collect(term: Term, body: Body, found: list[Entry]) -> None:
     number = entry_number(term)
     if number is not None and isinstance(term, Item):
         strength = region_list(term.of, body)
-        quantity = list_quantity(last_name(term.of)) if strength else None
-        if strength and quantity:
-            found.append(Entry(term, term, quantity, number, strength))
+        counted = list_quantity(last_name(term.of)) if strength else None
+        if strength and counted:
+            found.append(Entry(term, term, counted, number, strength))
             return
     for child in term.children():
         if child.children():
@@ -266,13 +268,13 @@ def about_entry(call: Call, given: Term) -> Entry | None:
 def _holds_objects(of: Term) -> bool:
     """Tensors or objects with a geometry, not a list of numbers or addresses."""
     name = last_name(of)
-    return not name or list_quantity(name) is None and not nouns().address & set(words(name))
+    return not name or (list_quantity(name) is None and not nouns().address & set(words(name)))
 
 
 def _quantity_step(term: Term) -> tuple[Term, str] | None:
     """`x.shape`, `x.shape[1]`, `x.stride(0)`, `x.element_size()` -> (x, quantity)."""
     match term:
-        case Field(of, name) if name in apis().quantities:
+        case Field(of, name) if name in apis().quantities and name != "size":
             return of, apis().quantities[name]
         case Field(of, "meta" | "metadata" | "data" | "index" | "value" | "tensor" as name):
             step = _quantity_step(of)
@@ -307,9 +309,7 @@ def quantity_of_element(term: Term, loops: frozenset[int]) -> tuple[Term, str] |
 
 def invariant(term: Term, loop: int) -> bool:
     """Whether `term` is the same at each turn of `loop`."""
-    return not term.contains(
-        lambda t: isinstance(t, Each | Index) and t.loop == loop or isinstance(t, Many) and t.loop == loop
-    )
+    return not term.contains(lambda t: isinstance(t, Each | Index | Many) and t.loop == loop)
 
 
 def counts_regions(term: Term, body: Body) -> bool:
@@ -336,7 +336,8 @@ def numbers_region(term: Term, body: Body) -> bool:
             return counts_regions(count, body)
         case Index(over, _):
             return (
-                numbers_region(over, body) if isinstance(over, Arange)
+                numbers_region(over, body)
+                if isinstance(over, Arange)
                 else region_list(over, body) is not Strength.NONE or is_address(over)
             )
         case Each(of, _):
@@ -366,7 +367,9 @@ def numbers_slot(term: Term) -> bool:
                 return False
             return parts[-1] in ("pages", "slots", "blocks", "loc", "locs") or (
                 parts[-1] in ("id", "ids", "idx", "index", "indices", "starts", "start", "page")
-                and bool(set(parts) & {"kv", "page", "pages", "slot", "block", "dst", "src", "prefill"})
+                and bool(
+                    set(parts) & {"kv", "page", "pages", "slot", "block", "dst", "src", "prefill"}
+                )
                 and not set(parts) & nouns().index
             )
         case Each(of, _) | Slice(of, _, _):
@@ -384,5 +387,3 @@ def is_byte_buffer(term: Term) -> bool:
     return bool(parts & {"staging", "raw", "arena", "storage"}) or (
         bool(parts & {"buffer", "buf"}) and bool(parts & {"flat", "send", "recv", "bytes"})
     )
-
-

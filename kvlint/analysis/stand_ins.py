@@ -36,7 +36,9 @@ ASKED = re.compile(
 )
 KEPT = re.compile(rf"\bfor\b[^\n:]*\b\w*(?:{_MANY}|layer_names)\b[^\n]*:")
 KEEPS = re.compile(r"^[ \t]+self\.\w+ = ", re.M)
-MEASURES = re.compile(r"\.(?:shape|stride|element_size|itemsize|device|get_device|dtype|nbytes)\b|_len|_size|num_")
+MEASURES = re.compile(
+    r"\.(?:shape|stride|element_size|itemsize|device|get_device|dtype|nbytes)\b|_len|_size|num_"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,7 @@ def _judged(
     open_sinks = tuple(
         s for s in sinks
         if not any(_stands_before(where, raises, s) for where, raises, _ in guards)
-        and not _guarded_there(program, s, regions, entry, wholes)
+        and not _guarded_there(program, s, regions, wholes)
     )  # fmt: skip
     construction = uniform_nearby(program, regions, body)
     by_name = strength is Strength.WEAK or all(s.by_name for s in (open_sinks or sinks))
@@ -189,7 +191,11 @@ def _settled(said: list[Uniform], whole: Term) -> bool:
     items = [t for t in whole.walk() if isinstance(t, Item) and t.key in (Literal(0), Literal(-1))]
     outer = [i for i in items if not any(i != o and o.contains(i) for o in items)] or items
     inner = [i for i in items if not any(i != o and i.contains(o) for o in items)]
-    return any(all(any(covers(u, i, whole) for u in said) for i in group) for group in (outer, inner) if group)
+    return any(
+        all(any(covers(u, i, whole) for u in said) for i in group)
+        for group in (outer, inner)
+        if group
+    )
 
 
 def _stands_before(where: Where, raises: bool, sink: Sink) -> bool:
@@ -199,9 +205,7 @@ def _stands_before(where: Where, raises: bool, sink: Sink) -> bool:
     return raises and prefix and not sink.home
 
 
-def _guarded_there(
-    program: Program, sink: Sink, regions: Term, entry: Entry, wholes: set[Term]
-) -> bool:
+def _guarded_there(program: Program, sink: Sink, regions: Term, wholes: set[Term]) -> bool:
     """The body of the sink checks the same list of the same object before the use."""
     if sink.home or not isinstance(regions, Field):
         return False
@@ -209,10 +213,12 @@ def _guarded_there(
         if not guard.where.dominates(sink.where):
             continue
         for fact in said:
-            if isinstance(fact, Uniform) and fact.entry.contains(regions):
-                if all(_settled([fact], w) for w in wholes):
-                    return True
-    del entry
+            if (
+                isinstance(fact, Uniform)
+                and fact.entry.contains(regions)
+                and all(_settled([fact], w) for w in wholes)
+            ):
+                return True
     return False
 
 
@@ -246,4 +252,6 @@ def _kept(program: Program, flow: Flow, body: Body) -> Iterator[StandIn]:
         if not sinks:
             continue
         entry = Entry(Item(regions, Literal(-1)), value, quantity, -1, strength)
-        yield _judged(program, body, entry, regions, program.span(body, store.place), sinks, {value}, strength)
+        yield _judged(
+            program, body, entry, regions, program.span(body, store.place), sinks, {value}, strength
+        )

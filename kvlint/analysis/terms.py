@@ -349,6 +349,6 @@ def _operand(term: Term, symbol: str = "", right: bool = True) -> str:
         return show(term)
     if isinstance(term, Operation) and symbol in _BINDS and term.symbol in _BINDS:
         inner, outer = _BINDS[term.symbol], _BINDS[symbol]
-        if inner < outer or inner == outer and not right:
+        if inner < outer or (inner == outer and not right):
             return show(term)
     return f"({show(term)})"

@@ -18,6 +18,7 @@ class Nouns:
 
     address: frozenset[str]
     region: frozenset[str]
+    firm: frozenset[str]
     many: frozenset[str]
     tensor: frozenset[str]
     weak: frozenset[str]
@@ -52,6 +53,7 @@ class Apis:
     packs: frozenset[str]
     transports: dict[str, dict[str, int | str]]
     silent: frozenset[str]
+    common: frozenset[str]
 
 
 @cache
@@ -67,6 +69,7 @@ def apis() -> Apis:
         packs=frozenset(data["packs"]),
         transports=data["transports"],
         silent=frozenset(data["silent"]),
+        common=frozenset(data["common"]),
     )
 
 
