@@ -118,7 +118,8 @@ def build(agent, kv_ptrs, kv_item_lens, pages, device):
 
 
 def _message(found: "StandIn", sink: "Sink", which: str) -> str:
-    text = f"{found.quantity} of {which} stands for every region: {found.shown} {sink.says}"
+    quantity = "slot count" if found.quantity == "slots" else found.quantity
+    text = f"{quantity} of {which} stands for every region: {found.shown} {sink.says}"
     if found.guards and found.open:
         text += f"; the check at line {found.guards[0].span.line} does not cover this use"
     return text

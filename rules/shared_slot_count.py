@@ -113,14 +113,14 @@ def connect(agent, pool):
         given += tuple(Given(None, step) for step in found.checks)
         instead = " instead of its own" if found.replaces else ""
         others = {m.text for m in found.meanings[1:]} - {worst.text}
-        also = f" (elsewhere {sorted(others)[0]})" if others else ""
+        also = f", elsewhere {sorted(others)[0]}" if others else ""
         return Claim(
             code=self.code,
             relation=Relation(worst.expression, "<=", Own("slots")),
             at=found.at,
             scope=found.body.definition.name,
             subject=f"{found.address}|{found.kind}",
-            message=f"every region gets {found.shown}{instead}, which is {worst.text}{also}",
+            message=f"every region gets {found.shown}{instead}; it can be {worst.text}{also}",
             label="the same count for every region",
             settle="give min(n_i) over the same regions, to this list and to its indices, "
             "or each region its own count",

@@ -15,7 +15,7 @@ from kvlint.analysis.terms import (
     Sequence,
     Term,
     This,
-    show,
+    brief,
 )
 from kvlint.findings import Step
 
@@ -29,7 +29,7 @@ def uniform_nearby(program: Program, regions: Term, body: Body) -> Step | None:
     if made is not None:
         place = body.place_of(regions)
         span = program.span(body, place[0] if place else 0)
-        return Step(span, f"every region is {show(made)[:60]}")
+        return Step(span, f"every region is {brief(made, 60)}")
     match regions:
         case Field(This(owner), name):
             family = program.family(owner)
@@ -40,7 +40,7 @@ def uniform_nearby(program: Program, regions: Term, body: Body) -> Step | None:
                     continue
                 if _is_empty(store.value) or store.key is not None:
                     continue
-                step = Step(program.span(other, store.place), f"{name} = {show(store.value)[:60]}")
+                step = Step(program.span(other, store.place), f"{name} = {brief(store.value, 60)}")
                 found.append((other, store.value, step))
             if found and all(
                 _alike(program.inline(v, b)) is not None or _alike(v) for b, v, _ in found

@@ -38,6 +38,7 @@ from kvlint.analysis.terms import (
     Slice,
     Term,
     This,
+    brief,
     last_name,
     show,
 )
@@ -151,17 +152,20 @@ class Flow:
                 case Operation("*", left, right):
                     for one, other in ((left, right), (right, left)):
                         if self.carries(one, body, leaf) and _has_region_count(other, body):
-                            yield "length", f"times the number of regions: {show(part)[:80]}"
+                            yield (
+                                "length",
+                                f"is multiplied by the number of regions ({brief(other, 50)})",
+                            )
                         elif quantity in _STRIDES and numbers_slot(other):
                             if self.carries(one, body, leaf) and not _own_region(other):
-                                yield "stride", f"offset of a page: {show(part)[:80]}"
+                                yield "stride", f"strides over pages ({brief(other, 40)} * it)"
                 case Sequence(items) if len(items) >= 2 and is_address(items[0]):
                     if not _own_region(items[0]):
                         yield from self._in_descriptor(items, body, leaf, quantity)
                 case Slice(of, lower, upper) if is_byte_buffer(of) and where.loops:
                     bounds = [b for b in (lower, upper) if b is not None]
                     if any(self.carries(b, body, leaf) for b in bounds):
-                        yield "length", f"cuts {show(of)[:40]} for each region"
+                        yield "length", f"cuts {brief(of, 40)} for each region"
                 case Call() as call:
                     yield from self._in_call(call, body, leaf, quantity, where)
 
@@ -171,8 +175,9 @@ class Flow:
                 case Operation("*", left, right):
                     for one, other in ((left, right), (right, left)):
                         if self.carries(one, body, leaf) and not isinstance(one, Arange | Index):
-                            return "stride", f"address {show(base)[:40]} + {show(other)[:30]} * it"
-        return "address", f"is added to the address {show(base)[:50]}"
+                            step = f"{brief(base, 40)} + {brief(other, 30)} * it"
+                            return "stride", f"strides through memory ({step})"
+        return "address", f"is added to the address {brief(base, 50)}"
 
     def _in_descriptor(
         self, items: tuple[Term, ...], body: Body, leaf: Leaf, quantity: str
@@ -185,7 +190,7 @@ class Flow:
                 role = "length"
             if (quantity == "device") != (role == "device"):
                 continue
-            yield role, f"{role} beside the address {show(items[0])[:50]}"
+            yield role, f"is the {role} beside the address {brief(items[0], 50)}"
 
     def _in_call(
         self, call: Call, body: Body, leaf: Leaf, quantity: str, where: Where
@@ -200,11 +205,12 @@ class Flow:
             return
         if name in apis().transports and quantity != "device":
             roles = apis().transports[name]
-            for key in ("length", "address"):
+            for key in ("length", "address", "local_index", "remote_index"):
                 position = roles.get(key)
                 if isinstance(position, int) and position < len(call.arguments):
                     if self.carries(call.arguments[position], body, leaf):
-                        yield key, f"{key} handed to {name}"
+                        says = "strides the indices" if "index" in key else f"is the {key}"
+                        yield key.rpartition("_")[2], f"{says} handed to {name}"
             return
         if quantity in ("device", "dtype", "layout"):
             if self._is_message(call) and any(self.carries(v, body, leaf) for v in values):
@@ -217,7 +223,7 @@ class Flow:
             if any(self.carries(v, body, leaf) for v in values):
                 pointers = any(_many_addresses(v, body) for v in values)
                 if pointers:
-                    yield "stride", f"geometry of every region in {name}"
+                    yield "stride", f"is the geometry of every region in {name}"
 
     def _is_message(self, call: Call) -> bool:
         key = self.program.constructed(call)

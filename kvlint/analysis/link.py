@@ -130,6 +130,14 @@ class Program:
     def span(self, body: Body, mark: Mark) -> Span:
         return Span(body.definition.path, *body.at(mark))
 
+    def written(self, span: Span) -> str | None:
+        """The source text of a span on one line, None where it takes several."""
+        source = self.outline(span.path)
+        if source is None or span.line != span.end_line:
+            return None
+        line = source.lines[span.line - 1]
+        return line[span.column - 1 : span.end_column - 1]
+
     def holding(
         self, *patterns: re.Pattern[str], file: re.Pattern[str] | None = None
     ) -> Iterator[Body]:

@@ -22,7 +22,7 @@ from kvlint.analysis.terms import (
     Operation,
     Parameter,
     Term,
-    show,
+    brief,
 )
 from kvlint.analysis.vocabulary import apis, nouns
 from kvlint.assumptions import Own
@@ -72,8 +72,8 @@ def shared_counts(program: Program) -> Iterator[SharedCount]:
                     place = _place(body, root.where, count, term, root.place)
                     checks = tuple(_checked(program, body, shared))
                     yield SharedCount(
-                        body, program.span(body, place), show(shared)[:60],
-                        show(count.address)[:60], kind,
+                        body, program.span(body, place), brief(shared, 60),
+                        brief(count.address, 60), kind,
                         replaces, said, checks,
                     )  # fmt: skip
 
@@ -112,9 +112,9 @@ def _checked(program: Program, body: Body, shared: Term) -> Iterator[Step]:
         for fact in said:
             limit = fact.limit if isinstance(fact, Bound) else None
             if limit == shared and isinstance(fact, Bound) and fact.symbol in (">=", "=="):
-                yield Step(program.span(body, guard.place), f"checks {show(guard.condition)[:80]}")
+                yield Step(program.span(body, guard.place), f"checks {brief(guard.condition, 80)}")
             if isinstance(fact, Uniform) and shared.contains(fact.entry):
-                yield Step(program.span(body, guard.place), f"checks {show(guard.condition)[:80]}")
+                yield Step(program.span(body, guard.place), f"checks {brief(guard.condition, 80)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +253,7 @@ def _compared(
                 built.extend(meanings(origins, one))
                 same.append(False)
     if not same:
-        unresolved.append(f"the list behind {show(handle)[:50]} is not known")
+        unresolved.append(f"the list behind {brief(handle, 50)} is not known")
     unresolved += [m.unresolved for m in (*strides[:1], *built[:1]) if m.unresolved]
     return StridedIndex(
         home, at_span, stride, side, strides, tuple(built), step,

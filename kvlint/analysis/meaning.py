@@ -20,8 +20,8 @@ from kvlint.analysis.terms import (
     Parameter,
     Sequence,
     Term,
+    brief,
     last_name,
-    show,
 )
 from kvlint.assumptions import Entry, Expression, Least, Most, Number, Own, Unknown
 from kvlint.findings import Step
@@ -37,7 +37,7 @@ class Meaning:
 
     @property
     def text(self) -> str:
-        return show(self.origin.term)[:90]
+        return brief(self.origin.term, 90)
 
 
 SLOTS = "slots"
@@ -100,7 +100,7 @@ def _why(origin: Origin) -> str:
             return f"no statement is known that sets {name}"
         case Choice():
             return "it depends on a test that is not followed"
-    return f"{show(origin.term)[:60]} is not followed"
+    return f"{brief(origin.term, 60)} is not followed"
 
 
 def meanings(origins: Origins, origin: Origin) -> list[Meaning]:

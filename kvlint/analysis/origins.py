@@ -25,6 +25,7 @@ from kvlint.analysis.terms import (
     Parameter,
     Sequence,
     Term,
+    brief,
     last_name,
     show,
 )
@@ -96,7 +97,7 @@ class Origins:
     def _of(self, at: Origin, depth: int, seen: frozenset[tuple[str, Term]]) -> Iterator[Origin]:
         key = (at.body.definition.key, at.term)
         if depth <= 0 or key in seen:
-            yield _with(at, Opaque(f"{show(at.term)[:60]} is followed no further"))
+            yield _with(at, Opaque(f"{brief(at.term, 60)} is followed no further"))
             return
         seen |= {key}
         steps = list(self.step(at))
@@ -192,7 +193,7 @@ class Origins:
         ]  # fmt: skip
         by_name = not related
         for body, store in related or stores:
-            step = Step(self.program.span(body, store.place), f"{name} = {show(store.value)[:70]}")
+            step = Step(self.program.span(body, store.place), f"{name} = {brief(store.value, 70)}")
             yield Origin(
                 store.value, body, None, at.facts, (*at.steps, step),
                 at.by_name or (by_name and len(stores) > 1), at.wire,
@@ -301,7 +302,7 @@ class Origins:
         if best is not None and best[0] >= 3:
             _, sender, items, offset, step = best
             value = _unpacked(items.items[position + offset])
-            yield sender, value, Step(step.span, f"the peer sends {show(value)[:70]}")
+            yield sender, value, Step(step.span, f"the peer sends {brief(value, 70)}")
 
     def _sent(self, body: Body) -> Iterator[tuple[Sequence, Step]]:
         for site in body.calls:

@@ -20,7 +20,7 @@ from kvlint.analysis.roles import (
     region_list,
     speaks_of_index,
 )
-from kvlint.analysis.terms import Field, Item, Literal, Term, This, last_name, show
+from kvlint.analysis.terms import Field, Item, Literal, Term, This, brief, last_name
 from kvlint.findings import Span, Step
 
 _MANY = (
@@ -158,13 +158,14 @@ def _judged(
     for guard, said in guards_of(program, body):
         uniform = [u for u in said if isinstance(u, Uniform)]
         if all(_settled(uniform, w) for w in wholes):
-            step = Step(program.span(body, guard.place), f"checks {show(guard.condition)[:80]}")
+            step = Step(program.span(body, guard.place), f"checks {brief(guard.condition, 80)}")
             guards.append((guard.where, guard.raises, step))
     open_sinks = tuple(
         s for s in sinks
         if not any(_stands_before(where, raises, s) for where, raises, _ in guards)
         and not _guarded_there(program, s, regions, wholes)
     )  # fmt: skip
+    open_sinks = tuple(sorted(open_sinks, key=lambda s: (s.by_name, len(s.steps))))
     construction = uniform_nearby(program, regions, body)
     by_name = strength is Strength.WEAK or all(s.by_name for s in (open_sinks or sinks))
     holds = None
@@ -175,7 +176,7 @@ def _judged(
         regions=last_name(regions),
         quantity=entry.quantity,
         number=entry.number,
-        shown=show(entry.whole)[:100],
+        shown=program.written(at) or brief(entry.whole, 80),
         at=at,
         sinks=tuple(sinks),
         open=open_sinks,

@@ -311,6 +311,8 @@ def show(term: Term) -> str:
             return name.rpartition(".")[2]
         case Field(of, name):
             return f"{show(of)}.{name}"
+        case Item(of, Literal((str(), int(number)))):
+            return f"{show(of)}[{number}]"
         case Item(of, key):
             return f"{show(of)}[{show(key)}]"
         case Slice(of, lower, upper):
@@ -339,6 +341,12 @@ def show(term: Term) -> str:
             head = f"{show(call.receiver)}." if call.receiver else ""
             return f"{head}{call.name}({', '.join(map(show, list(call.values())[:3]))})"
     return "..."
+
+
+def brief(term: Term, most: int) -> str:
+    """`show`, cut to `most` characters with dots."""
+    text = show(term)
+    return text if len(text) <= most else text[: most - 3].rstrip() + "..."
 
 
 _BINDS = {"**": 0, "*": 1, "/": 1, "//": 1, "%": 1, "+": 2, "-": 2}
