@@ -72,7 +72,7 @@ class Given:
 class Claim:
     """What a rule yields: `relation` must hold at `at`, given `given`.
 
-    `scope` is the qualified name of the definition that `at` lies in and `subject` the
+    `scope` is the definition that `at` lies in (`path::qualified.name`) and `subject` the
     roles and values meant, without line numbers: with code and relation they make
     the id. `unresolved` names each term nobody could resolve, with the reason.
     """

@@ -104,6 +104,7 @@ def connect(agent, peer, kv_ptrs, kv_data_lens, kv_item_lens, pages):
         given: tuple[Given, ...] = ()
         if found.same and found.list_step is not None:
             given = (Given(None, found.list_step),)
+        given += tuple(Given(None, step) for step in found.checks)
         steps = trace(stride.origin) if stride else ()
         if found.list_step is not None:
             steps = (*steps, found.list_step)
@@ -113,7 +114,7 @@ def connect(agent, peer, kv_ptrs, kv_data_lens, kv_item_lens, pages):
             code=self.code,
             relation=Relation(Starts(left), "=", Starts(right)),
             at=found.at,
-            scope=found.body.definition.name,
+            scope=found.body.definition.key,
             subject=f"{found.side}|{last_name(found.stride)}",
             message=f"index of region i, slot p is i * S + p with S = {of}; "
             f"the {found.side} list it goes into is {holds}",

@@ -105,8 +105,8 @@ def build(agent, kv_ptrs, kv_item_lens, pages, device):
             code=self.code,
             relation=relation,
             at=found.at,
-            scope=found.body.definition.name,
-            subject=f"{found.regions}|{found.quantity}",
+            scope=found.body.definition.key,
+            subject="|".join((found.regions, found.quantity, *found.beside)),
             message=_message(found, sink, which),
             label=f"taken from {which}",
             settle=_settle(found.quantity),
@@ -119,6 +119,8 @@ def build(agent, kv_ptrs, kv_item_lens, pages, device):
 
 def _message(found: "StandIn", sink: "Sink", which: str) -> str:
     quantity = "slot count" if found.quantity == "slots" else found.quantity
+    if found.beside:
+        quantity = " and ".join((quantity, *found.beside))
     text = f"{quantity} of {which} stands for every region: {found.shown} {sink.says}"
     if found.guards and found.open:
         text += f"; the check at line {found.guards[0].span.line} does not cover this use"

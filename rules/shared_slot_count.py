@@ -118,7 +118,7 @@ def connect(agent, pool):
             code=self.code,
             relation=Relation(worst.expression, "<=", Own("slots")),
             at=found.at,
-            scope=found.body.definition.name,
+            scope=found.body.definition.key,
             subject=f"{found.address}|{found.kind}",
             message=f"every region gets {found.shown}{instead}; it can be {worst.text}{also}",
             label="the same count for every region",

@@ -21,7 +21,7 @@ class BlockConnector:
     def register_kv_caches(self, kv_caches: dict[str, torch.Tensor]) -> None:
         _, first_cache = next(iter(kv_caches.items()))
         self.num_blocks = first_cache.shape[0]  # KV101
-        self.block_len = first_cache.element_size() * math.prod(first_cache.shape[1:])  # KV101
+        self.block_len = first_cache.element_size() * math.prod(first_cache.shape[1:])
 
         caches_data = []
         for cache in kv_caches.values():

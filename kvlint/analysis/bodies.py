@@ -86,6 +86,8 @@ class Body:
     names: dict[Term, str] = field(default_factory=dict)  # the local a value was first given to
     spans: dict[Term, list[tuple[Mark, Where]]] = field(default_factory=dict)
 
+    # Where a value was only looked at; what is used elsewhere is reported there.
+    tested: dict[Term, list[tuple[Mark, Where]]] = field(default_factory=dict)
     places: Callable[[], Mapping[Mark, Place]] = dict
     entries: dict[Term, tuple[object, ...]] = field(default_factory=dict)  # memo of `roles`
     _known: Mapping[Mark, Place] | None = None
@@ -99,7 +101,7 @@ class Body:
 
     def place_of(self, term: Term) -> tuple[Mark, Where] | None:
         """The first place where `term` itself was written or first computed."""
-        written = self.spans.get(term)
+        written = self.spans.get(term) or self.tested.get(term)
         if written:
             return written[0]
         for root in self.roots:

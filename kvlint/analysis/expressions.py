@@ -30,6 +30,8 @@ from kvlint.analysis.terms import (
     Slice,
     Term,
     bounded,
+    each_of,
+    entry_of,
     path_of,
 )
 from kvlint.analysis.vocabulary import apis
@@ -89,6 +91,8 @@ def item(of: Term, key: Term) -> Term:
             for known, value in zip(keys, values, strict=True):
                 if known == key:
                     return value
+        case Many(element, _, loop, None), Literal(0 | -1):
+            return bounded(entry_of(element, loop, key))
         case _, Index(over, loop) if over == of:
             return Each(of, loop)
         case _, Each(over, loop) if over == of:
@@ -107,6 +111,7 @@ class Expressions:
         # Loops of different bodies meet in one term: path and line keep their ids apart.
         self._first_loop = crc32(outline.path.encode()) << 40 | body.definition.first_line << 16
         self._loop_count = 0
+        self.testing = False
         self._memo_calls: set[int] = set()
 
     def place(self, node: cst.CSTNode) -> Mark:
@@ -124,7 +129,8 @@ class Expressions:
             return Opaque(f"{type(node).__name__} is not followed")
         term = bounded(handler(self, node, env))
         if not isinstance(node, cst.Name | cst.Integer | cst.SimpleString):
-            self.body.spans.setdefault(term, []).append((self.place(node), self.where))
+            spans = self.body.tested if self.testing else self.body.spans
+            spans.setdefault(term, []).append((self.place(node), self.where))
         if isinstance(term, Call) and id(node) not in self._memo_calls:
             self._memo_calls.add(id(node))
             self.body.calls.append(CallSite(term, self.place(node), self.where))
@@ -295,8 +301,8 @@ class Expressions:
         match of:
             case Call(callee="items", receiver=receiver) if receiver is not None:
                 return Sequence((Opaque("a key"), Item(receiver, ZERO)))
-            case Many(element, over, loop):
-                return Item(Many(element, over, loop), ZERO)
+            case Many(element, _, loop, None):
+                return bounded(entry_of(element, loop, ZERO))
         return Item(of, ZERO)
 
     def _binary(self, node: cst.BinaryOperation, env: Environment) -> Term:
@@ -385,7 +391,7 @@ class Expressions:
         self.where = outer
         for over, loop, when in reversed(loops):
             element = Many(element, over, loop, when)
-        return element
+        return Fold("set", element) if isinstance(node, cst.SetComp) else element
 
     def bind_loop(self, target: cst.CSTNode, over: Term, loop: int, env: Environment) -> None:
         """Bind the targets of `for target in over`."""
@@ -409,6 +415,8 @@ class Expressions:
                 self.assign(target, Index(of, loop), env)
             case Arange():
                 self.assign(target, Index(over, loop), env)
+            case Many(element, inner, own, None):
+                self.assign(target, bounded(each_of(element, inner, own, loop)), env)
             case _:
                 self.assign(target, Each(over, loop), env)
 

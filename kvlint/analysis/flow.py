@@ -34,6 +34,7 @@ from kvlint.analysis.terms import (
     Mapping,
     Operation,
     Parameter,
+    Running,
     Sequence,
     Slice,
     Term,
@@ -46,7 +47,7 @@ from kvlint.analysis.vocabulary import apis, nouns, words
 from kvlint.findings import Step
 
 DEPTH = 6
-ENOUGH = 6  # sinks behind one carrier; more tell nothing new
+ENOUGH = 12  # sinks behind one carrier; more tell nothing new
 _ARITHMETIC = frozenset({"+", "-", "*", "//", "/", "%", "cdiv", "**", "<<", ">>", "&", "|", "^"})
 _STRIDES = frozenset({"item length", "stride", "region length", "shape", "element size"})
 Leaf = Callable[[Term], bool]
@@ -97,7 +98,7 @@ class Flow:
     def _sinks(self, body: Body, leaf: Leaf, quantity: str, depth: int) -> Iterator[Sink]:
         seen: set[tuple[str, int]] = set()
         for root in body.roots + body.returns:
-            if not any(leaf(t) for t in root.term.walk()):
+            if not any(leaf(t) or _is_running(t) for t in root.term.walk()):
                 continue
             for role, says in self._uses(root.term, body, leaf, root.where, quantity):
                 if (role, root.place) in seen:
@@ -260,6 +261,11 @@ class Flow:
                 return self.carries(element, body, leaf) or self.carries(over, body, leaf)
             case Arange(count):
                 return self.carries(count, body, leaf)
+            case Running(name, loop):
+                added = body.running.get((name, loop), ())
+                return any(
+                    self.carries(v, body, leaf) for v in added if not v.contains(_is_running)
+                )
             case Index(over, _):
                 return isinstance(over, Arange) and self.carries(over, body, leaf)
             case Each(of, _):
@@ -278,6 +284,8 @@ class Flow:
 
     def carries_whole(self, term: Term, body: Body, leaf: Leaf) -> bool:
         """As `carries`, and through what packs values into messages."""
+        if leaf(term):
+            return True
         match term:
             case Mapping(_, values):
                 return any(self.carries_whole(v, body, leaf) for v in values)
@@ -388,6 +396,7 @@ class Flow:
             return []
         self._open.add(carrier)
         found: list[Sink] = []
+        told: set[tuple[str, str, bool]] = set()
         for body, leaf, by_name in self._holders(carrier):
             for sink in self._sinks(body, leaf, quantity, depth):
                 if by_name and not sink.by_name:
@@ -395,6 +404,11 @@ class Flow:
                         sink.role, sink.says, sink.body, sink.place, sink.where, sink.crossing,
                         sink.home, sink.steps, True,
                     )  # fmt: skip
+                # One sink of a kind in a body tells as much as all of them.
+                key = (sink.role, sink.body.definition.key, sink.by_name)
+                if key in told:
+                    continue
+                told.add(key)
                 found.append(sink)
                 if len(found) >= ENOUGH:
                     break
@@ -433,6 +447,8 @@ class Flow:
         for body in program.readers(name, carrier.owner):
             owner = f"{body.definition.path}::{body.definition.class_name}"
             related = bool(family) and (owner in family or carrier.owner in program.family(owner))
+            if related and not program.runs_on(body.definition, carrier.owner):
+                continue
 
             def leaf(term: Term, related: bool = related, body: Body = body) -> bool:
                 match term:
@@ -470,6 +486,10 @@ def _returned(definition: Definition, part: int | None) -> Leaf:
         return leaf(term) or (isinstance(term, Call) and term.name == short)
 
     return whole
+
+
+def _is_running(term: Term) -> bool:
+    return isinstance(term, Running)
 
 
 def _own_region(base: Term) -> bool:

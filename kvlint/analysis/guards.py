@@ -4,15 +4,17 @@ A fact is a term in entry-0 form: `shape of xs[0]` means that this quantity is t
 for each entry of xs.
 """
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from kvlint.analysis.bodies import Body, Guard
+from kvlint.analysis.bodies import Body, Where
 from kvlint.analysis.expressions import ZERO
 from kvlint.analysis.link import Program
 from kvlint.analysis.terms import (
     Call,
     Each,
+    Field,
     Fold,
     Index,
     Item,
@@ -22,9 +24,13 @@ from kvlint.analysis.terms import (
     Operation,
     Sequence,
     Term,
+    This,
+    brief,
     replace,
 )
+from kvlint.findings import Span, Step
 
+LARGEST_HELPER = 80  # lines; what is longer does more than check
 _FLIP = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "is": "is not",
          "is not": "is", "in": "not in", "not in": "in"}  # fmt: skip
 _MIRROR = {"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
@@ -47,6 +53,17 @@ class Bound:
     limit: Term
 
 
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Facts that hold wherever `where` dominates (None: everywhere); `step` tells where they
+    are enforced, `raises` whether a run ends there when they do not hold."""
+
+    where: Where | None
+    raises: bool
+    step: Step
+    said: tuple[Uniform | Bound, ...]
+
+
 def facts(condition: Term, holds: bool = True) -> Iterator[Uniform | Bound]:
     """What `condition` (or its negation) says about all regions."""
     match condition:
@@ -57,6 +74,8 @@ def facts(condition: Term, holds: bool = True) -> Iterator[Uniform | Bound]:
             yield from facts(right)
         case Operation("or", left, right) if not holds:
             yield from facts(left, False)
+            yield from facts(right, False)
+        case Operation("and", Operation("is not", _, Literal(None)), right) if not holds:
             yield from facts(right, False)
         case Fold("all", of) if holds:
             yield from _each(of, True)
@@ -134,6 +153,9 @@ def _elementwise(condition: Term, loop: int, holds: bool) -> Iterator[Uniform | 
         case Operation("or", left, right) if not holds:
             yield from _elementwise(left, loop, False)
             yield from _elementwise(right, loop, False)
+        case Operation("and", Operation("is not", _, Literal(None)), right) if not holds:
+            # Nothing is kept before the first turn; from then on all are compared.
+            yield from _elementwise(right, loop, False)
         case Operation(symbol, left, right) if symbol in _FLIP:
             symbol = symbol if holds else _FLIP[symbol]
             for one, other in ((left, right), (right, left)):
@@ -163,20 +185,26 @@ def entry_form(element: Term, loop: int) -> Term:
     return replace(element, step)
 
 
-def guards_of(program: Program, body: Body) -> list[tuple[Guard, list[Uniform | Bound]]]:
-    """The body's own guards and those of helpers it calls, with what they say."""
-    known: list[tuple[Guard, list[Uniform | Bound]]] = []
+def checks_of(program: Program, body: Body) -> list[Check]:
+    """What the body enforces itself and through the helpers it calls."""
+    key = body.definition.key
+    if key not in program.checks:
+        program.checks[key] = ()
+        program.checks[key] = tuple(_checks_of(program, body))
+    return [check for check in program.checks[key] if isinstance(check, Check)]
+
+
+def _checks_of(program: Program, body: Body) -> Iterator[Check]:
     for guard in body.guards:
-        said = list(facts(guard.condition))
+        said = tuple(facts(guard.condition))
         if not said and guard.condition.contains(lambda t: isinstance(t, Call)):
-            said = list(facts(program.inline(guard.condition, body)))
+            said = tuple(facts(program.inline(guard.condition, body)))
         if said:
-            known.append((guard, said))
+            step = _step(program.span(body, guard.place), guard.condition)
+            yield Check(guard.where, guard.raises, step, said)
     for site in body.calls:
         callees, by_name = program.callees(site.call, body)
-        if len(callees) != 1 or by_name or callees[0].key == body.definition.key:
-            continue
-        if not checks(program, callees[0].key):
+        if len(callees) != 1 or by_name or not _can_refuse(program, callees[0].key):
             continue
         inner = program.body(callees[0])
         bound = program.bind(site.call, callees[0])
@@ -184,22 +212,79 @@ def guards_of(program: Program, body: Body) -> list[tuple[Guard, list[Uniform | 
             if not guard.raises or len(guard.where.block) > 1:
                 continue
             condition = program.substitute(guard.condition, callees[0], bound, site.call.receiver)
-            said = list(facts(condition))
+            said = tuple(facts(_as_stored(condition, body, site.where)))
             if said:
-                known.append((Guard(condition, site.place, site.where, True), said))
-    return known
+                step = _step(program.span(inner or body, guard.place), guard.condition)
+                yield Check(site.where, True, step, said)
 
 
-def checks(program: Program, key: str) -> bool:
-    """Whether a definition's text can hold a check that stops the caller."""
-    definition = program.definition(key)
-    if definition is None:
-        return False
-    source = program.outline(definition.path)
-    text = source.text(definition) if source else ""
-    return ("raise" in text or "assert" in text) and (
-        "set(" in text or "any(" in text or "all(" in text or "!=" in text or "==" in text
+def refused_by_class(program: Program, regions: Term, body: Body) -> Iterator[Check]:
+    """What the class of `x` in `x.field` refuses before an object of it exists."""
+    kind = program.type_of(regions.of, body) if isinstance(regions, Field) else None
+    if kind is None or not isinstance(regions, Field):
+        return
+    for key in program.family(kind):
+        for name in ("__post_init__", "__init__"):
+            definition = program.definition(f"{key}.{name}")
+            inner = program.body(definition) if definition else None
+            if inner is None or inner is body:
+                continue
+            for check in checks_of(program, inner):
+                if check.raises and check.where and len(check.where.block) == 1:
+                    seen = tuple(_as_seen(fact, key, regions.of) for fact in check.said)
+                    yield Check(None, True, check.step, seen)
+
+
+def _step(span: Span, condition: Term) -> Step:
+    return Step(span, f"checks {brief(condition, 80)}")
+
+
+def _as_seen(fact: Uniform | Bound, owner: str, of: Term) -> Uniform | Bound:
+    entry = replace(fact.entry, lambda t: of if t == This(owner) else None)
+    return dataclasses.replace(fact, entry=entry)
+
+
+def _as_stored(term: Term, body: Body, where: Where) -> Term:
+    """Fields of `term` by the value that this body gave them before `where`."""
+    given = {
+        Field(s.of, s.name): s.value
+        for s in body.stores
+        if s.key is None and not s.appended and s.where.dominates(where)
+    }
+    return replace(term, lambda t: given.get(t) if isinstance(t, Field) else None)
+
+
+def settles(program: Program, body: Body, regions: Term, wholes: Iterable[Term]) -> list[Check]:
+    """The checks that make each of `wholes` (quantities of an entry of `regions`) the same
+    for all regions: in this body, or in the class of the object that holds the list."""
+    found = [*checks_of(program, body), *refused_by_class(program, regions, body)]
+    wanted = list(wholes)
+    return [check for check in found if all(_settled(check.said, whole) for whole in wanted)]
+
+
+def _settled(said: tuple[Uniform | Bound, ...], whole: Term) -> bool:
+    """Every entry in `whole` is covered by a fact (both lists of a quotient, say)."""
+    uniform = [fact for fact in said if isinstance(fact, Uniform)]
+    items = [t for t in whole.walk() if isinstance(t, Item) and t.key in (ZERO, Literal(-1))]
+    outer = [i for i in items if not any(i != o and o.contains(i) for o in items)] or items
+    inner = [i for i in items if not any(i != o and i.contains(o) for o in items)]
+    return bool(uniform) and any(
+        all(any(covers(fact, i, whole) for fact in uniform) for i in group)
+        for group in (outer, inner)
+        if group
     )
+
+
+def _can_refuse(program: Program, key: str) -> bool:
+    """Whether a definition is small and its text holds a check that stops the caller."""
+    definition = program.definition(key)
+    source = program.outline(definition.path) if definition else None
+    if definition is None or source is None:
+        return False
+    if definition.last_line - definition.first_line > LARGEST_HELPER:
+        return False
+    text = source.text(definition)
+    return "raise" in text or "assert" in text
 
 
 def covers(said: Uniform, item: Item, whole: Term) -> bool:

@@ -13,17 +13,14 @@ from kvlint.analysis.bodies import Body, CallSite, Mark, Store
 from kvlint.analysis.outline import ClassOutline, Definition, Outline, module_of, outline
 from kvlint.analysis.terms import (
     Call,
-    Each,
     Field,
-    Index,
     Item,
-    Many,
     Opaque,
-    Operation,
     Parameter,
     Term,
     This,
     bounded,
+    normal,
     replace,
 )
 from kvlint.analysis.vocabulary import apis, nouns
@@ -47,6 +44,8 @@ class Program:
         self._families: dict[str, tuple[str, ...]] = {}
         self._children: dict[str, list[str]] | None = None
         self._returns: dict[str, Term | None] = {}
+        self.checks: dict[str, tuple[object, ...]] = {}  # memo of `guards`
+        self._typing: set[str] = set()
         self._callees: dict[tuple[Call, str], tuple[list[Definition], bool]] = {}
 
     @classmethod
@@ -304,16 +303,51 @@ class Program:
                     for parameter, annotation in definition.annotations:
                         if parameter == name:
                             return self._class_named(definition.path, annotation)
-            case Call(callee, None):
-                key = self.lookup(callee)
-                return key if key and self.class_at(key) else None
+            case Call("", This(owner)):
+                return owner
+            case Call() as call:
+                return self._result_type(call, body)
             case Field(This(owner), name):
-                for member in self.family(owner):
-                    for _, store in self.stores(name, owner):
-                        if store.key is None and store.of == This(member):
-                            found = self.type_of(store.value, body)
-                            if found:
-                                return found
+                return self._stored_type(owner, name, keyed=False)
+            case Item(Field(This(owner), name), _):
+                return self._stored_type(owner, name, keyed=True)
+        return None
+
+    def _result_type(self, call: Call, body: Body) -> str | None:
+        made = self.constructed(call)
+        if made is not None or (call.receiver is not None and call.name in apis().common):
+            return made
+        found, by_name = self.callees(call, body)
+        if len(found) != 1 or by_name:
+            return None
+        named = self._class_named(found[0].path, found[0].returns)
+        if named is not None:
+            return named
+        value = self.result(found[0]) if found[0].key not in self._typing else None
+        inner = self.body(found[0]) if value is not None else None
+        if value is None or inner is None:
+            return None
+        self._typing.add(found[0].key)
+        try:
+            return self.type_of(value, inner)
+        finally:
+            self._typing.discard(found[0].key)
+
+    def _stored_type(self, owner: str, name: str, *, keyed: bool) -> str | None:
+        """The class of what is stored in a field (in its items, if `keyed`)."""
+        key = f"{owner}.{name}{keyed}"
+        if key in self._typing:
+            return None
+        self._typing.add(key)
+        try:
+            for member in self.family(owner):
+                for body, store in self.stores(name, owner):
+                    if (store.key is not None) == keyed and store.of == This(member):
+                        found = self.type_of(store.value, body)
+                        if found:
+                            return found
+        finally:
+            self._typing.discard(key)
         return None
 
     # -- calls
@@ -370,6 +404,17 @@ class Program:
         if own and not (found and self.is_abstract(own[0])):
             found = [*own, *(d for d in found if d not in own)]
         return found
+
+    def runs_on(self, definition: Definition, class_key: str) -> bool:
+        """Whether an object of this class can run this method: False when the class has its
+        own of that name and never calls on to its bases."""
+        own = self._method(class_key, definition.short)
+        if not own or own[0] == definition or definition.class_name == own[0].class_name:
+            return True
+        if f"{definition.path}::{definition.class_name}" not in self.family(class_key):
+            return True  # an heir's
+        source = self.outline(own[0].path)
+        return "super()" in (source.text(own[0]) if source else "")
 
     def is_abstract(self, definition: Definition) -> bool:
         source = self.outline(definition.path)
@@ -538,52 +583,6 @@ def _written(text: str, at: int, length: int) -> bool:
     if text[at - 1 : at] == ".":
         return _AFTER.match(text, at + length) is not None
     return _KEYWORD.match(text, at + length) is not None
-
-
-def normal(term: Term) -> Term:
-    """Entry i of `[f(x) for x in xs]` is f of entry i of xs; `(l * c) // l` is c."""
-
-    def step(part: Term) -> Term | None:
-        match part:
-            case Item(Many(element, over, loop, None), key) if not isinstance(key, Index):
-                return normal(_entry(element, over, loop, key))
-            case Each(Many(element, over, loop, None), outer):
-                return normal(_each(element, over, loop, outer))
-            case Operation("//" | "/", left, right):
-                left, right = normal(left), normal(right)
-                match left:
-                    case Operation("*", one, other) if right in (one, other):
-                        return other if one == right else one
-                return Operation(part.symbol, left, right)
-        return None
-
-    return replace(term, step)
-
-
-def _each(element: Term, over: Term, loop: int, outer: int) -> Term:
-    """The element of a comprehension, seen from the loop that runs over it."""
-
-    def step(part: Term) -> Term | None:
-        match part:
-            case Each(of, number) if number == loop:
-                return Each(of, outer)
-            case Index(_, number) if number == loop:
-                return Index(over, outer)
-        return None
-
-    return replace(element, step)
-
-
-def _entry(element: Term, over: Term, loop: int, key: Term) -> Term:
-    def step(part: Term) -> Term | None:
-        match part:
-            case Each(of, number) if number == loop:
-                return Item(of, key)
-            case Index(_, number) if number == loop:
-                return key
-        return None
-
-    return replace(element, step)
 
 
 def _decode(data: bytes) -> str:

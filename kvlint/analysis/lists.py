@@ -7,11 +7,17 @@ from dataclasses import dataclass
 
 from kvlint.analysis.bodies import Body, Mark, Where
 from kvlint.analysis.descriptors import Count, counts, registered
-from kvlint.analysis.guards import Bound, Uniform, guards_of
+from kvlint.analysis.guards import Bound, checks_of, settles
 from kvlint.analysis.link import Program
 from kvlint.analysis.meaning import Meaning, meanings, varies
 from kvlint.analysis.origins import Origin, Origins
-from kvlint.analysis.roles import counts_regions, numbers_region
+from kvlint.analysis.roles import (
+    counts_regions,
+    entries,
+    invariant,
+    numbers_region,
+    region_list,
+)
 from kvlint.analysis.terms import (
     Arange,
     Call,
@@ -21,6 +27,7 @@ from kvlint.analysis.terms import (
     Literal,
     Operation,
     Parameter,
+    Running,
     Term,
     brief,
 )
@@ -61,6 +68,8 @@ def shared_counts(program: Program) -> Iterator[SharedCount]:
             ]
             found += [(whole, c, "registration") for whole, c in registered(root.term, body)]
             for shown, count, kind in found:
+                written = count.count
+                count = dataclasses.replace(count, count=program.inline(written, body))
                 for shared, replaces in _shared(count):
                     if (shared, kind) in seen:
                         continue
@@ -68,9 +77,9 @@ def shared_counts(program: Program) -> Iterator[SharedCount]:
                     said = tuple(meanings(origins, Origin(shared, body, None)))
                     if not said:
                         continue
-                    term = count.count if replaces else shown
+                    term = shown if kind == "registration" else written if replaces else None
                     place = _place(body, root.where, count, term, root.place)
-                    checks = tuple(_checked(program, body, shared))
+                    checks = tuple(_checked(program, body, shared, said[0]))
                     yield SharedCount(
                         body, program.span(body, place), brief(shared, 60),
                         brief(count.address, 60), kind,
@@ -93,28 +102,41 @@ def _shared(count: Count) -> Iterator[tuple[Term, bool]]:
             yield term, False
 
 
-def _place(body: Body, where: Where, count: Count, term: Term, default: Mark) -> Mark:
+def _place(body: Body, where: Where, count: Count, term: Term | None, default: Mark) -> Mark:
     """Where the shared count was written: the loop that counts, the choice, the product."""
     for loop in where.loops:
         if body.loops[loop].over == Arange(count.count):
             return body.loops[loop].place
-    for written in (term, count.count):
-        if isinstance(written, Choice | Operation):
-            for place, there in body.spans.get(written, ()):
-                if there.loops[: len(where.loops)] == where.loops[: len(there.loops)]:
-                    return place
+    for place, there in body.spans.get(term, ()) if term is not None else ():
+        if there.loops[: len(where.loops)] == where.loops[: len(there.loops)]:
+            return place
     return default
 
 
-def _checked(program: Program, body: Body, shared: Term) -> Iterator[Step]:
-    """Checks that compare the shared count with each region's own."""
-    for guard, said in guards_of(program, body):
-        for fact in said:
-            limit = fact.limit if isinstance(fact, Bound) else None
-            if limit == shared and isinstance(fact, Bound) and fact.symbol in (">=", "=="):
-                yield Step(program.span(body, guard.place), f"checks {brief(guard.condition, 80)}")
-            if isinstance(fact, Uniform) and shared.contains(fact.entry):
-                yield Step(program.span(body, guard.place), f"checks {brief(guard.condition, 80)}")
+def _checked(program: Program, body: Body, shared: Term, said: Meaning) -> Iterator[Step]:
+    """Checks that compare the shared count with each region's own, here or at its origin."""
+    for check in checks_of(program, body):
+        for fact in check.said:
+            if isinstance(fact, Bound) and fact.limit == shared and fact.symbol in (">=", "=="):
+                yield check.step
+    yield from checked_at_origin(program, said)
+
+
+def checked_at_origin(program: Program, said: Meaning) -> list[Step]:
+    """Checks that make the one region a count comes from like all others."""
+    origin = said.origin
+    found = entries(origin.term, origin.body)
+    if not found:
+        return []
+    wholes = {entry.whole for entry in found}
+    made = origin.body.place_of(found[0].whole)
+    return [
+        check.step
+        for check in settles(program, origin.body, found[0].item.of, wholes)
+        if check.where is None
+        or (check.raises and len(check.where.block) == 1)
+        or (made is not None and check.where.dominates(made[1]))
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +151,7 @@ class StridedIndex:
     built: tuple[Meaning, ...]
     list_step: Step | None
     same: bool
+    checks: tuple[Step, ...]
     unresolved: tuple[str, ...]
 
 
@@ -170,7 +193,12 @@ def _combined(
     The place is that of the product, or of the call that hands the stride to a helper;
     it lies in the body that is looked at from `body`.
     """
-    for origin in [Origin(index, body, None), *origins.of(index, body)]:
+    found = [Origin(index, body, None), *origins.of(index, body)]
+    for origin in list(found):
+        for part in origin.term.walk():
+            if isinstance(part, Field):
+                found += origins.of(part, origin.body, origin.frame)
+    for origin in found:
         for part in origin.term.walk():
             match part:
                 case Operation("*", left, right):
@@ -182,9 +210,23 @@ def _combined(
                         if origin.frame is not None:
                             at, place = _handed(program, origin, stride)
                         else:
-                            at, place = origin, _span(program, origin.body, part)
+                            at, place = origin, _span(program, origin.body, part, index)
                         yield at, stride, place
                         break
+                case Running(name, loop):
+                    yield from _added_up(program, origin, name, loop)
+
+
+def _added_up(
+    program: Program, origin: Origin, name: str, loop: int
+) -> Iterator[tuple[Origin, Term, Span]]:
+    """`start += S` in a loop over regions is i * S, if S does not change with the region."""
+    added = origin.body.running.get((name, loop), ())
+    over = origin.body.loops[loop].over if loop in origin.body.loops else None
+    if len(added) == 1 and over is not None and region_list(over, origin.body):
+        stride = added[0]
+        if invariant(stride, loop) and not isinstance(stride, Literal):
+            yield origin, stride, _span(program, origin.body, stride)
 
 
 def _numbers_regions(origins: Origins, origin: Origin, number: Term) -> bool:
@@ -212,8 +254,9 @@ def _handed(program: Program, origin: Origin, stride: Term) -> tuple[Origin, Spa
     return origin, _span(program, origin.body, stride)
 
 
-def _span(program: Program, body: Body, term: Term) -> Span:
-    found = body.place_of(term)
+def _span(program: Program, body: Body, term: Term, called: Term | None = None) -> Span:
+    """Where a term stands; of what a helper computes, where it is called."""
+    found = body.place_of(term) or (body.place_of(called) if called is not None else None)
     return program.span(body, found[0] if found else 0)
 
 
@@ -257,7 +300,8 @@ def _compared(
     unresolved += [m.unresolved for m in (*strides[:1], *built[:1]) if m.unresolved]
     return StridedIndex(
         home, at_span, stride, side, strides, tuple(built), step,
-        bool(same) and all(same), tuple(unresolved),
+        bool(same) and all(same),
+        tuple(checked_at_origin(program, strides[0])) if strides else (), tuple(unresolved),
     )  # fmt: skip
 
 

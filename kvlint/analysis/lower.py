@@ -156,11 +156,17 @@ class _Statements(Expressions):
                 if not self._appends(term, value, env):
                     self._root(term, value)
             case cst.Assert(test=test):
-                self._guard(self.lower(test, env), node, raises=True)
+                self._guard(self._test(test, env), node, raises=True)
 
     def _value(self, node: cst.BaseExpression, env: Environment) -> Term:
         term = self.lower(node, env)
         self._root(term, node)
+        return term
+
+    def _test(self, node: cst.BaseExpression, env: Environment) -> Term:
+        self.testing = True
+        term = self.lower(node, env)
+        self.testing = False
         return term
 
     def _root(self, term: Term, node: cst.CSTNode) -> None:
@@ -299,7 +305,7 @@ class _Statements(Expressions):
         return kept
 
     def _if(self, node: cst.If, env: Environment) -> bool:
-        test = self.lower(node.test, env)
+        test = self._test(node.test, env)
         then_env, else_env = dict(env), dict(env)
         kept = self._enter(then_env, test, node.test)
         then_ends = self.block(node.body, then_env)
@@ -330,7 +336,7 @@ class _Statements(Expressions):
         self._loop_body(node, over, loop, env)
 
     def _while(self, node: cst.While, env: Environment) -> None:
-        test = self.lower(node.test, env)
+        test = self._test(node.test, env)
         kept = self._enter(env, test, node.test)
         self._running(node.body, env, -1)
         self.block(node.body, env)

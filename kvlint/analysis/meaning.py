@@ -117,7 +117,21 @@ def meanings(origins: Origins, origin: Origin) -> list[Meaning]:
         said = meaning(one)
         if said is not None:
             found.append(said)
-    return sorted(found, key=lambda m: _RANK.index(type(m.expression)))
+    told = {text for m in found if m.origin.wire for text, taken in m.origin.facts if taken}
+    found = [_unless_told(m, told) for m in found]
+    return sorted(found, key=_worst_first)
+
+
+def _worst_first(said: Meaning) -> tuple[bool, int]:
+    hidden = said.unresolved is not None and not _is_plain(said)
+    return hidden, _RANK.index(type(said.expression))
+
+
+def _unless_told(said: Meaning, told: set[str]) -> Meaning:
+    """A count that stands in only for a peer that does not tell its own."""
+    if not said.origin.wire and any(t in told and not taken for t, taken in said.origin.facts):
+        return replace(said, unresolved="only for a peer that does not tell its own count")
+    return said
 
 
 def _is_plain(said: Meaning) -> bool:

@@ -7,7 +7,7 @@ on the way (which branch of which test) come with it.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kvlint.analysis.bodies import Body
+from kvlint.analysis.bodies import Body, Store
 from kvlint.analysis.expressions import is_part, item, part
 from kvlint.analysis.link import Program
 from kvlint.analysis.outline import Definition
@@ -90,9 +90,19 @@ class Origins:
                     stack.extend(self._choice(at, test, then, other))
                 case Parameter(function, _) if at.frame is not None and at.frame.callee == function:
                     stack.extend(self.step(at))
+                case Call() if (
+                    put := self.program.inline(at.term, at.body)
+                ) != at.term and isinstance(put, Operation | Choice):
+                    stack.append(_with(at, put))
                 case _ if at.term not in (o.term for o in found):
                     found.append(at)
         return found
+
+    def plain(self, at: Origin) -> Term | None:
+        """The arithmetic of a helper, in the caller's own terms: they tell more than its
+        parameters."""
+        put = self.program.inline(at.term, at.body)
+        return put if put != at.term and isinstance(put, Operation | Choice) else None
 
     def _of(self, at: Origin, depth: int, seen: frozenset[tuple[str, Term]]) -> Iterator[Origin]:
         key = (at.body.definition.key, at.term)
@@ -180,17 +190,12 @@ class Origins:
 
     def _field(self, at: Origin, of: Term, name: str) -> Iterator[Origin]:
         owner = self.program.type_of(of, at.body)
-        family = set(self.program.family(owner)) if owner else set()
         stores = [
             (b, s) for b, s in self.program.stores(name, owner)
             if s.key is None and not s.appended and not _is_sentinel(s.value)
             and s.value != Field(s.of, name)
         ]  # fmt: skip
-        related = [
-            (b, s) for b, s in stores
-            if (t := self.program.type_of(s.of, b)) is not None
-            and (t in family or owner in self.program.family(t))
-        ]  # fmt: skip
+        related = self._of_kind(stores, owner)
         by_name = not related
         for body, store in related or stores:
             step = Step(self.program.span(body, store.place), f"{name} = {brief(store.value, 70)}")
@@ -198,6 +203,20 @@ class Origins:
                 store.value, body, None, at.facts, (*at.steps, step),
                 at.by_name or (by_name and len(stores) > 1), at.wire,
             )  # fmt: skip
+
+    def _of_kind(
+        self, stores: list[tuple[Body, Store]], owner: str | None
+    ) -> list[tuple[Body, Store]]:
+        """The stores into objects of the class `owner`, its bases or its heirs."""
+        if owner is None:
+            return []
+        family = self.program.family(owner)
+        return [
+            (b, s)
+            for b, s in stores
+            if (kind := self.program.type_of(s.of, b)) is not None
+            and (kind in family or owner in self.program.family(kind))
+        ]
 
     def _item(self, at: Origin, of: Term, key: Term) -> Iterator[Origin]:
         number = is_part(key)
@@ -230,9 +249,13 @@ class Origins:
 
     def _keyed(self, at: Origin, of: Term, name: str, key: Term) -> Iterator[Origin]:
         """`of.name[key]`: stores under that key; a parameter as key is told apart by call."""
-        for body, store in self.program.stores(name, self.program.type_of(of, at.body)):
-            if store.key is None or store.appended:
-                continue
+        owner = self.program.type_of(of, at.body)
+        stores = [
+            (b, s)
+            for b, s in self.program.stores(name, owner)
+            if s.key is not None and not s.appended
+        ]
+        for body, store in self._of_kind(stores, owner) or stores:
             step = Step(self.program.span(body, store.place), f"kept in {name}[...]")
             match store.key:
                 case Parameter(function, parameter):
@@ -245,13 +268,17 @@ class Origins:
                                 store.value, body, frame, at.facts,
                                 (*at.steps, frame.step, step), at.by_name, at.wire,
                             )  # fmt: skip
-                case stored if _same_key(stored, key):
+                case stored if stored is not None and _same_key(stored, key):
                     yield Origin(
                         store.value, body, None, at.facts, (*at.steps, step), at.by_name, at.wire
                     )
 
     def _call(self, at: Origin, call: Call) -> Iterator[Origin]:
         if call.name in apis().transports:
+            return
+        put = self.plain(at)
+        if put is not None:
+            yield _with(at, put)
             return
         found, by_name = self.program.callees(call, at.body)
         if len(found) > 3:

@@ -26,6 +26,7 @@ class Definition:
     decorators: tuple[str, ...]
     class_name: str
     zero_defaults: tuple[str, ...] = ()
+    returns: str = ""
 
     @property
     def key(self) -> str:
@@ -147,6 +148,7 @@ def _definition(
         decorators=tuple(_dotted(d).rpartition(".")[2] for d in node.decorator_list),
         class_name=owner,
         zero_defaults=tuple(_zero_defaults(arguments)),
+        returns=_annotation(node.returns),
     )
 
 

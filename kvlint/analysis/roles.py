@@ -94,12 +94,14 @@ def region_list(term: Term, body: Body) -> Strength:
             return max(region_list(then, body), region_list(other, body))
         case Operation("+", left, right):
             return min(region_list(left, body), region_list(right, body))
-        case Many(element, over, _):
+        case Many(element, over, loop):
             if isinstance(over, Arange) and not element.contains(_is_position):
                 return Strength.NONE
-            return max(
-                region_list(over, body), Strength.STRONG if is_address(element) else Strength.NONE
-            )
+            found = Strength.STRONG if is_address(element) else region_list(over, body)
+            for part in element.walk():
+                if isinstance(part, Each) and part.loop == loop and found < Strength.STRONG:
+                    found = max(found, region_list(part.of, body))
+            return found
         case Slice(of, _, _):
             return region_list(of, body)
         case Call():
@@ -216,6 +218,9 @@ def _collect(term: Term, body: Body, found: list[Entry]) -> None:
         base = inner
         while (step := _quantity_step(base)) is not None:
             base = step[0]
+        if _is_row(base) and isinstance(base, Item):
+            # `caches[0][0].nbytes`: one row of a region's tensor
+            base, quantity = base.of, _ROW.get(quantity, quantity)
         number = entry_number(base)
         if number is not None and isinstance(base, Item):
             strength = region_list(base.of, body)
@@ -237,6 +242,17 @@ def _collect(term: Term, body: Body, found: list[Entry]) -> None:
     for child in term.children():
         if child.children():
             found.extend(entries(child, body))
+
+
+_ROW = {"region length": "item length"}
+
+
+def _is_row(term: Term) -> bool:
+    """Row 0 of the tensor that is an element of a list."""
+    match term:
+        case Item(Each(), Literal(int())) | Item(Item(_, Literal(int())), Literal(int())):
+            return True
+    return False
 
 
 def _asked_for_entry(call: Call, body: Body) -> Entry | None:
@@ -301,6 +317,8 @@ def quantity_of_element(term: Term, loops: frozenset[int]) -> tuple[Term, str] |
         base, quantity = step
         while (inner := _quantity_step(base)) is not None:
             base = inner[0]
+        if _is_row(base) and isinstance(base, Item):
+            base, quantity = base.of, _ROW.get(quantity, quantity)
         match base:
             case Each(of, loop) if loop in loops:
                 return of, quantity

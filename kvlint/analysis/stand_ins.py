@@ -1,14 +1,15 @@
 """One region's quantity that stands for every region's: sources, sinks, what settles it."""
 
+import dataclasses
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kvlint.analysis.bodies import Body, Mark, Store, Where
+from kvlint.analysis.bodies import Body, Mark, Store
 from kvlint.analysis.constructions import uniform_nearby
 from kvlint.analysis.flow import Flow, Sink
 from kvlint.analysis.formulas import one_formula
-from kvlint.analysis.guards import Uniform, covers, guards_of
+from kvlint.analysis.guards import Check, entry_form, settles
 from kvlint.analysis.link import Program
 from kvlint.analysis.roles import (
     Entry,
@@ -20,14 +21,14 @@ from kvlint.analysis.roles import (
     region_list,
     speaks_of_index,
 )
-from kvlint.analysis.terms import Field, Item, Literal, Term, This, brief, last_name
+from kvlint.analysis.terms import Call, Field, Item, Literal, Term, This, brief, last_name
 from kvlint.findings import Span, Step
 
 _MANY = (
     "ptrs|addrs|lens|lengths|sizes|strides|caches|buffers?|bufs|pools?|regions|objs|objects|"
     "layers|tensors|counts|shapes|dtypes|devices|nbytes|capacities|blocks"
 )
-TAKEN = re.compile(r"\[\s*(?:0|-1)\s*\]|\bnext\(\s*iter\(|^[ \t]*\w+, \*\w+ = ", re.M)
+TAKEN = re.compile(r"\[\s*(?:0|-1)\s*\]|\bnext\(|^[ \t]*\w+, \*\w+ = ", re.M)
 BEFORE = re.compile(r"(?:(\w+)|\))(?:\[[^\]\n]*\])?\s*$")
 ALIAS = re.compile(rf"^[ \t]+(\w+)(?:: [^=\n]+)? = [\w.\[\]'\"]*(?:{_MANY})$", re.M)
 ASKED = re.compile(
@@ -41,17 +42,26 @@ MEASURES = re.compile(
 )
 
 
+NEAR = 6  # lines
+RANK = (
+    "slots", "item length", "stride", "shape", "region length", "element size", "block size",
+    "page size", "head size", "head count", "element count", "dtype", "layout", "device",
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class StandIn:
     """A quantity of one region that reaches memory of others.
 
-    `open`: sinks that no check covers; `guards`: the checks; `construction`: where the
+    `beside`: other quantities of the same region, taken within a few lines and open to the
+    same memory; `open`: sinks that no check covers; `guards`: the checks; `construction`: where the
     same class makes all regions alike.
     """
 
     body: Body
     regions: str
     quantity: str
+    beside: tuple[str, ...]
     number: int
     shown: str
     at: Span
@@ -61,6 +71,11 @@ class StandIn:
     construction: Step | None
     holds_today: str | None
     by_name: bool
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        settled = self.construction is not None
+        return self.regions, self.number, bool(self.open), self.by_name, settled
 
 
 def stand_ins(program: Program) -> Iterator[StandIn]:
@@ -105,7 +120,17 @@ def _taken(program: Program, flow: Flow, body: Body) -> Iterator[StandIn]:
         asked = _asked_by_default(program, body, site.call)
         if asked is not None:
             groups.setdefault((asked.item.of, 0, asked.quantity), []).append(asked)
+    for site in body.calls:
+        counted = _counted_by_helper(program, body, site.call)
+        if counted is not None:
+            inside = set(counted.whole.walk())
+            for key in list(groups):
+                groups[key] = [e for e in groups[key] if e.whole not in inside]
+            groups.setdefault((counted.item.of, counted.number, "slots"), []).append(counted)
+    found: list[StandIn] = []
     for (regions, number, quantity), group in groups.items():
+        if not group:
+            continue
         wholes = {entry.whole for entry in group}
         sinks = flow.sinks(body, lambda t, wholes=wholes: t in wholes, quantity)  # type: ignore[misc]
         if number == -1:
@@ -118,14 +143,47 @@ def _taken(program: Program, flow: Flow, body: Body) -> Iterator[StandIn]:
             continue
         at = min(program.span(body, mark) for mark in marks)
         strength = max(entry.strength for entry in group)
-        yield _judged(program, body, group[0], regions, at, sinks, wholes, strength)
+        found.append(_judged(program, body, group[0], regions, at, sinks, wholes, strength))
+    yield from _merged(found)
 
 
-def _asked_by_default(program: Program, body: Body, call: Term) -> Entry | None:
+def _merged(found: list[StandIn]) -> Iterator[StandIn]:
+    """One for quantities that are taken of one region beside each other: one thing to mend."""
+    rest = sorted(found, key=lambda f: RANK.index(f.quantity) if f.quantity in RANK else len(RANK))
+    while rest:
+        first, *others = rest
+        alike = [
+            o
+            for o in others
+            if (o.regions, o.number, bool(o.open), o.by_name, o.construction is None)
+            == (
+                first.regions,
+                first.number,
+                bool(first.open),
+                first.by_name,
+                first.construction is None,
+            )
+            and abs(o.at.line - first.at.line) <= NEAR
+            and "device" not in (o.quantity, first.quantity)
+        ]
+        yield dataclasses.replace(first, beside=tuple(o.quantity for o in alike))
+        rest = [o for o in others if o not in alike]
+
+
+def _counted_by_helper(program: Program, body: Body, call: Call) -> Entry | None:
+    """`slots_of(lens[0], item_lens[0])`: the quotient is taken in a helper."""
+    if not any(entries(value, body) for value in call.values()):
+        return None
+    put = program.inline(call, body)
+    for entry in entries(put, body) if put != call else ():
+        if entry.quantity == "slots" and entry.whole == put:
+            return dataclasses.replace(entry, whole=call)
+    return None
+
+
+def _asked_by_default(program: Program, body: Body, call: Call) -> Entry | None:
     """`head_size(caches)` where the helper's `layer_idx` is 0 unless said otherwise."""
-    from kvlint.analysis.terms import Call
-
-    if not isinstance(call, Call) or not call.arguments:
+    if not call.arguments:
         return None
     if region_list(call.arguments[0], body) is not Strength.STRONG:
         return None
@@ -154,18 +212,18 @@ def _judged(
     wholes: set[Term],
     strength: Strength,
 ) -> StandIn:
-    guards: list[tuple[Where, bool, Step]] = []
-    for guard, said in guards_of(program, body):
-        uniform = [u for u in said if isinstance(u, Uniform)]
-        if all(_settled(uniform, w) for w in wholes):
-            step = Step(program.span(body, guard.place), f"checks {brief(guard.condition, 80)}")
-            guards.append((guard.where, guard.raises, step))
+    checks = settles(program, body, regions, wholes)
     open_sinks = tuple(
         s for s in sinks
-        if not any(_stands_before(where, raises, s) for where, raises, _ in guards)
+        if not any(_stands_before(check, s) for check in checks)
         and not _guarded_there(program, s, regions, wholes)
     )  # fmt: skip
-    open_sinks = tuple(sorted(open_sinks, key=lambda s: (s.by_name, len(s.steps))))
+    open_sinks = tuple(
+        sorted(
+            open_sinks,
+            key=lambda s: (s.by_name, s.role == "wire", len(s.steps), s.role == "address"),
+        )
+    )
     construction = uniform_nearby(program, regions, body)
     by_name = strength is Strength.WEAK or all(s.by_name for s in (open_sinks or sinks))
     holds = None
@@ -175,52 +233,38 @@ def _judged(
         body=body,
         regions=last_name(regions),
         quantity=entry.quantity,
+        beside=(),
         number=entry.number,
         shown=program.written(at) or brief(entry.whole, 80),
         at=at,
         sinks=tuple(sinks),
         open=open_sinks,
-        guards=tuple(step for _, _, step in guards),
+        guards=tuple(check.step for check in checks),
         construction=construction,
         holds_today=holds,
         by_name=by_name,
     )
 
 
-def _settled(said: list[Uniform], whole: Term) -> bool:
-    """Every entry in `whole` is covered by a fact (both lists of a quotient, say)."""
-    items = [t for t in whole.walk() if isinstance(t, Item) and t.key in (Literal(0), Literal(-1))]
-    outer = [i for i in items if not any(i != o and o.contains(i) for o in items)] or items
-    inner = [i for i in items if not any(i != o and i.contains(o) for o in items)]
-    return any(
-        all(any(covers(u, i, whole) for u in said) for i in group)
-        for group in (outer, inner)
-        if group
-    )
+def _clearest_first(sink: Sink) -> tuple[bool, bool, int, bool]:
+    return sink.by_name, sink.role == "wire", len(sink.steps), sink.role == "address"
 
 
-def _stands_before(where: Where, raises: bool, sink: Sink) -> bool:
-    if where.dominates(sink.crossing):
+def _stands_before(check: Check, sink: Sink) -> bool:
+    if check.where is None or check.where.dominates(sink.crossing):
         return True
-    prefix = sink.crossing.block[: len(where.block)] == where.block
-    return raises and prefix and not sink.home
+    prefix = sink.crossing.block[: len(check.where.block)] == check.where.block
+    return check.raises and prefix and not sink.home
 
 
 def _guarded_there(program: Program, sink: Sink, regions: Term, wholes: set[Term]) -> bool:
     """The body of the sink checks the same list of the same object before the use."""
     if sink.home or not isinstance(regions, Field):
         return False
-    for guard, said in guards_of(program, sink.body):
-        if not guard.where.dominates(sink.where):
-            continue
-        for fact in said:
-            if (
-                isinstance(fact, Uniform)
-                and fact.entry.contains(regions)
-                and all(_settled([fact], w) for w in wholes)
-            ):
-                return True
-    return False
+    return any(
+        check.where is None or check.where.dominates(sink.where)
+        for check in settles(program, sink.body, regions, wholes)
+    )
 
 
 def _selects(body: Body, store: Store) -> bool:
@@ -253,6 +297,6 @@ def _kept(program: Program, flow: Flow, body: Body) -> Iterator[StandIn]:
         if not sinks:
             continue
         entry = Entry(Item(regions, Literal(-1)), value, quantity, -1, strength)
-        yield _judged(
-            program, body, entry, regions, program.span(body, store.place), sinks, {value}, strength
-        )
+        at = program.span(body, store.place)
+        wholes = {entry_form(value, loop) for loop in store.where.loops}
+        yield _judged(program, body, entry, regions, at, sinks, wholes, strength)

@@ -271,6 +271,54 @@ def replace(term: Term, old: Callable[[Term], Term | None]) -> Term:
     return bounded(type(term)(*parts)) if changed else term
 
 
+def normal(term: Term) -> Term:
+    """Entry i of `[f(x) for x in xs]` is f of entry i of xs; `(l * c) // l` is c."""
+
+    def step(part: Term) -> Term | None:
+        match part:
+            case Item(Many(element, over, loop, None), key) if not isinstance(key, Index):
+                return normal(entry_of(element, loop, key))
+            case Each(Many(element, over, loop, None), outer):
+                return normal(each_of(element, over, loop, outer))
+            case Operation("//" | "/", left, right):
+                left, right = normal(left), normal(right)
+                match left:
+                    case Operation("*", one, other) if right in (one, other):
+                        return other if one == right else one
+                return Operation(part.symbol, left, right)
+        return None
+
+    return replace(term, step)
+
+
+def each_of(element: Term, over: Term, loop: int, outer: int) -> Term:
+    """The element of a comprehension, seen from the loop that runs over it."""
+
+    def step(part: Term) -> Term | None:
+        match part:
+            case Each(of, number) if number == loop:
+                return Each(of, outer)
+            case Index(_, number) if number == loop:
+                return Index(over, outer)
+        return None
+
+    return replace(element, step)
+
+
+def entry_of(element: Term, loop: int, key: Term) -> Term:
+    """The element of a comprehension at one entry of what it runs over."""
+
+    def step(part: Term) -> Term | None:
+        match part:
+            case Each(of, number) if number == loop:
+                return Item(of, key)
+            case Index(_, number) if number == loop:
+                return key
+        return None
+
+    return replace(element, step)
+
+
 def _replace_part(part: Any, old: Callable[[Term], Term | None]) -> Any:
     if isinstance(part, Term):
         return replace(part, old)

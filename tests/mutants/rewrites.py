@@ -214,18 +214,19 @@ class _Inline(cst.CSTTransformer):
         self.used: set[str] = set()
 
     def _body(self, call: cst.Call) -> cst.CSTNode | None:
+        values: list[cst.BaseExpression] = [a.value for a in call.args]
         match call.func:
             case cst.Name(value=name):
                 names, body = self.helpers.get(name, ([], None))
-            case cst.Attribute(value=cst.Name(value="self"), attr=cst.Name(value=name)):
+            case cst.Attribute(value=cst.Name() as owner, attr=cst.Name(value=name)):
                 names, body = self.helpers.get(name, ([], None))
-                names = names[1:]
+                values = [owner, *values]
             case _:
                 return None
         if body is None:
             return None
         self.used.add(name)
-        given = dict(zip(names, (a.value for a in call.args), strict=False))
+        given = dict(zip(names, values, strict=False))
         given |= {a.keyword.value: a.value for a in call.args if a.keyword}
         return body.visit(_PutIn(given))
 

@@ -14,7 +14,7 @@ class Blocks:
     def register_kv_caches(self, kv_caches: dict[str, torch.Tensor], transposed: bool):
         first = next(iter(kv_caches.values()))
         num_blocks = first.shape[1] if transposed else first.shape[0]  # KV101
-        block_len = first.element_size() * math.prod(first.shape[2:])  # KV101
+        block_len = first.element_size() * math.prod(first.shape[2:])
         triples = []
         for cache in kv_caches.values():
             base_addr = cache.data_ptr()
