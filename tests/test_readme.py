@@ -4,7 +4,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from kvlint.cli import main
+from kvlint.cli import app
 
 ROOT = Path(__file__).parents[1]
 
@@ -13,7 +13,7 @@ def test_the_finding_in_the_readme_is_real(monkeypatch):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     shown = text.split("<!-- finding:start -->")[1].split("<!-- finding:end -->")[0]
     monkeypatch.chdir(ROOT)
-    printed = CliRunner().invoke(main, ["check", "examples"]).output
+    printed = CliRunner().invoke(app, ["check", "examples"]).output
     assert shown.strip().strip("`").strip() in printed
 
 

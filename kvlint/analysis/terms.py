@@ -366,7 +366,7 @@ def show(term: Term) -> str:
         case Slice(of, lower, upper):
             return f"{show(of)}[{show(lower) if lower else ''}:{show(upper) if upper else ''}]"
         case Each(of):
-            return f"each of {show(of)}"
+            return f"{show(of)}[i]"
         case Index():
             return "i"
         case Arange(count):
