@@ -64,10 +64,27 @@ def registered(term: Term, body: Body) -> Iterator[tuple[Term, Count]]:
                 loops = region_loops(address, body)
                 if not loops:
                     continue
-                for count, other in ((left, right), (right, left)):
-                    if not _speaks_of_count(other) and _is_count(count):
+                factors = _factors(Operation("*", left, right))
+                for count in factors:
+                    others = [factor for factor in factors if factor is not count]
+                    if _is_count(count) and not any(map(_speaks_of_count, others)):
                         yield Operation("*", left, right), Count(count, address, loops)
                         break
+
+
+def paired(address: Term, length: Term, body: Body) -> Iterator[tuple[Term, Count]]:
+    """As `registered`, for a list of addresses beside a list of `count * length`."""
+    while isinstance(address, Many) and isinstance(length, Many):
+        address, length = address.element, length.element
+    if not isinstance(address, Many) and not isinstance(length, Many):
+        yield from registered(Sequence((address, length)), body)
+
+
+def _factors(term: Term) -> list[Term]:
+    match term:
+        case Operation("*", left, right):
+            return [*_factors(left), *_factors(right)]
+    return [term]
 
 
 def region_loops(address: Term, body: Body) -> frozenset[int] | None:

@@ -50,6 +50,7 @@ _COMPARE: dict[type, str] = {
 }  # fmt: skip
 
 ZERO = Literal(0)
+GRID = "launch grid"  # as a keyword of the call that launches a kernel
 PART = "part"  # key of a value unpacked from a tuple; entry 0 of a list has a plain key
 
 
@@ -228,8 +229,9 @@ class Expressions:
             case Global(dotted):
                 name = dotted.rpartition(".")[2]
                 return self._known(dotted, name, None, arguments, keywords, node)
-            case Item(kernel, _) if isinstance(kernel, Global):
+            case Item(kernel, grid) if isinstance(kernel, Global):
                 # kernel[grid](...): a launch of a Triton kernel
+                keywords.append((GRID, grid))
                 return Call(kernel.name, None, tuple(arguments), tuple(keywords))
         return Call("", target, tuple(arguments), tuple(keywords))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kvlint.analysis.bodies import Body, Mark, Where
-from kvlint.analysis.expressions import PART, is_part
+from kvlint.analysis.expressions import GRID, PART, is_part
 from kvlint.analysis.link import Program
 from kvlint.analysis.outline import Definition
 from kvlint.analysis.roles import (
@@ -217,10 +217,15 @@ class Flow:
             if self._is_message(call) and any(self.carries(v, body, leaf) for v in values):
                 yield "wire", f"is part of the message {name}"
             return
+        grid = dict(call.keywords).get(GRID)
+        if grid is not None and self.carries(grid, body, leaf):
+            if any(is_address(v) for v in call.arguments):
+                yield "count", f"is the extent of a launch over every region ({name})"
+                return
         if self._is_message(call):
             if any(self.carries(v, body, leaf) for v in values):
                 yield "wire", f"is part of the message {name}"
-        elif self._is_native_transfer(call, body):
+        elif self._is_native_transfer(call, body) or self._registers(call, body):
             if any(self.carries(v, body, leaf) for v in values):
                 pointers = any(_many_addresses(v, body) for v in values)
                 if pointers:
@@ -229,6 +234,10 @@ class Flow:
     def _is_message(self, call: Call) -> bool:
         key = self.program.constructed(call)
         return key is not None and bool(self.program.external_bases(key) & apis().messages)
+
+    def _registers(self, call: Call, body: Body) -> bool:
+        """A call that no project file defines and that is told of every region."""
+        return "register" in words(call.name) and not self.program.callees(call, body)[0]
 
     def _is_native_transfer(self, call: Call, body: Body) -> bool:
         """A function that no project file defines and whose name moves cache memory."""
@@ -306,7 +315,8 @@ class Flow:
             return True
         found, _ = self.program.callees(call, body)
         if not found:
-            return False
+            # An object of a class from elsewhere keeps what it is given.
+            return name[:1].isupper() and self.program.constructed(call) is None
         for callee in found:
             bound = self.program.bind(call, callee)
             for parameter, value in bound.items():

@@ -180,18 +180,27 @@ class Program:
                 result[definition.key] = definition
         return list(result.values())
 
-    def mentioning(self, name: str) -> list[Definition]:
-        """Definitions whose text holds the identifier `name`; [] when too many do."""
-        if name not in self._mentions:
+    def mentioning(self, name: str, *, after: str = "", before: str = "") -> list[Definition]:
+        """Definitions whose text holds the identifier `name` (behind `before`, in front of
+        `after`); [] when too many do."""
+        key = f"{before}{name}{after}"
+        if key not in self._mentions:
             found: list[Definition] = []
             for path in sorted(self.texts):
-                hits = list(occurrences(self.texts[path], name))
+                text = self.texts[path]
+                if key not in text:
+                    continue
+                hits = [
+                    at
+                    for at in occurrences(text, name)
+                    if text.startswith(after, at + len(name)) and text.endswith(before, 0, at)
+                ]
                 found.extend(self._covering(path, hits))
                 if len(found) > MANY_PLACES:
                     found = []
                     break
-            self._mentions[name] = found
-        return self._mentions[name]
+            self._mentions[key] = found
+        return self._mentions[key]
 
     def defined(self, name: str) -> list[str]:
         """Keys `path::qualified.name` of functions and classes with this last name."""
@@ -445,7 +454,7 @@ class Program:
             short = definition.class_name.rpartition(".")[2]
         if short in apis().common:
             return
-        for caller in self.mentioning(short):
+        for caller in self.mentioning(short, after="("):
             body = self.body(caller)
             if body is None:
                 continue
@@ -554,7 +563,7 @@ class Program:
 
     def readers(self, name: str, owner: str = "") -> list[Body]:
         """Bodies that hold the identifier; of a common one, those in `owner`'s files."""
-        found = self.mentioning(name)
+        found = self.mentioning(name, before=".")
         if not found and owner:
             for path in self.home(owner):
                 hits = list(occurrences(self.texts[path], name))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kvlint.analysis.bodies import Body, Mark, Where
-from kvlint.analysis.descriptors import Count, counts, registered
+from kvlint.analysis.descriptors import Count, counts, paired, registered
 from kvlint.analysis.guards import Bound, checks_of, settles
 from kvlint.analysis.link import Program
 from kvlint.analysis.meaning import Meaning, meanings, varies
@@ -36,7 +36,7 @@ from kvlint.assumptions import Own
 from kvlint.findings import Span, Step
 
 BUILDS = re.compile(
-    r"\b(?:arange|range|full|column_stack)\(|\bappend\(\s*[(\[]|\(\s*\w+,[^()]*\)\s*for\b"
+    r"\b(?:arange|range|full|column_stack)\(|\bappend\(|register\w*\(|\(\s*\w+,[^()]*\)\s*for\b"
 )
 ADDRESSES = re.compile(r"(?i)(?:ptrs?|addrs?|address(?:es)?)\b")
 COUNTS = re.compile(r"num_(?:blocks|slots|pages|rows)|slots|count|//")
@@ -67,6 +67,7 @@ def shared_counts(program: Program) -> Iterator[SharedCount]:
                 (c.count, c, "list") for c in counts(root.term, body)
             ]
             found += [(whole, c, "registration") for whole, c in registered(root.term, body)]
+            found += [(whole, c, "registration") for whole, c in _paired(root.term, body)]
             for shown, count, kind in found:
                 written = count.count
                 count = dataclasses.replace(count, count=program.inline(written, body))
@@ -85,6 +86,17 @@ def shared_counts(program: Program) -> Iterator[SharedCount]:
                         brief(count.address, 60), kind,
                         replaces, said, checks,
                     )  # fmt: skip
+
+
+def _paired(term: Term, body: Body) -> Iterator[tuple[Term, Count]]:
+    """Addresses and lengths that one call of a transport gets in two arguments."""
+    for call in term.walk():
+        if isinstance(call, Call) and call.name in apis().transports:
+            roles = apis().transports[call.name]
+            address = _argument(call, roles.get("address"))
+            length = _argument(call, roles.get("length"))
+            if address is not None and length is not None:
+                yield from paired(address, length, body)
 
 
 def _shared(count: Count) -> Iterator[tuple[Term, bool]]:

@@ -79,7 +79,7 @@ def names_regions(name: str) -> Strength:
     rest = set(parts) - {w for w in parts if w in nouns().weak}
     if parts[-1] in nouns().weak or parts[-1] in ("strides", "nbytes"):
         firm = rest & nouns().firm
-        if parts[-1] == "strides" and not rest & {"block", "region", "layer", "item", "page"}:
+        if parts[-1] == "strides" and not rest & nouns().strided:
             return Strength.NONE
         return Strength.STRONG if firm else Strength.WEAK
     if len(parts) == 1:
@@ -221,6 +221,7 @@ def _collect(term: Term, body: Body, found: list[Entry]) -> None:
         if _is_row(base) and isinstance(base, Item):
             # `caches[0][0].nbytes`: one row of a region's tensor
             base, quantity = base.of, _ROW.get(quantity, quantity)
+        base = _of_entry(base, body)
         number = entry_number(base)
         if number is not None and isinstance(base, Item):
             strength = region_list(base.of, body)
@@ -253,6 +254,21 @@ def _is_row(term: Term) -> bool:
         case Item(Each(), Literal(int())) | Item(Item(_, Literal(int())), Literal(int())):
             return True
     return False
+
+
+def _of_entry(base: Term, body: Body) -> Term:
+    """The entry of a list of regions that `base` is a part of (`xs[0][i]`, its storage)."""
+    at = base
+    while True:
+        match at:
+            case Item(of, _) if entry_number(at) is not None and region_list(of, body):
+                return at
+            case Item(of, _) | Each(of, _) | Slice(of, _, _):
+                at = of
+            case Call(callee=name, receiver=of) if of is not None and name in apis().same_memory:
+                at = of
+            case _:
+                return base
 
 
 def _asked_for_entry(call: Call, body: Body) -> Entry | None:

@@ -21,7 +21,7 @@ from kvlint.analysis.roles import (
     region_list,
     speaks_of_index,
 )
-from kvlint.analysis.terms import Call, Field, Item, Literal, Term, This, brief, last_name
+from kvlint.analysis.terms import Call, Each, Field, Item, Literal, Term, This, brief, last_name
 from kvlint.findings import Span, Step
 
 _MANY = (
@@ -138,6 +138,8 @@ def _taken(program: Program, flow: Flow, body: Body) -> Iterator[StandIn]:
             sinks = [s for s in sinks if s.role != "wire"]
         if not sinks:
             continue
+        if len(wholes) > 1:
+            wholes = _used(flow, body, wholes, quantity)
         marks = [m for w in wholes if (m := _mark(body, w)) is not None]
         if not marks:
             continue
@@ -195,6 +197,12 @@ def _asked_by_default(program: Program, body: Body, call: Call) -> Entry | None:
         if speaks_of_index(name) and name not in bound:
             return about_entry(call, call.arguments[0])
     return None
+
+
+def _used(flow: Flow, body: Body, wholes: set[Term], quantity: str) -> set[Term]:
+    """Those that reach a sink themselves: one that is only compared is not the place."""
+    used = {w for w in wholes if flow.sinks(body, lambda t, w=w: t == w, quantity)}  # type: ignore[misc]
+    return {w for w in wholes if any(u.contains(w) for u in used)} or wholes
 
 
 def _mark(body: Body, term: Term) -> Mark | None:
@@ -287,6 +295,13 @@ def _kept(program: Program, flow: Flow, body: Body) -> Iterator[StandIn]:
             continue
         regions, quantity = taken
         strength = region_list(regions, body)
+        if strength is Strength.NONE:
+            # The inner list of a nested loop: the outer one is the list of regions.
+            outer = [
+                t.of for t in regions.walk() if isinstance(t, Each) and t.loop in store.where.loops
+            ]
+            regions = next((o for o in outer if region_list(o, body) is Strength.STRONG), regions)
+            strength = region_list(regions, body)
         if strength is Strength.NONE:
             continue
         value = store.value

@@ -30,6 +30,7 @@ class Nouns:
     transfer: frozenset[str]
     device: frozenset[str]
     stride: frozenset[str]
+    strided: frozenset[str]
     triggers: frozenset[str]
     descriptors: frozenset[str]
 
@@ -54,6 +55,7 @@ class Apis:
     transports: dict[str, dict[str, int | str]]
     silent: frozenset[str]
     common: frozenset[str]
+    same_memory: frozenset[str]
 
 
 @cache
@@ -70,6 +72,7 @@ def apis() -> Apis:
         transports=data["transports"],
         silent=frozenset(data["silent"]),
         common=frozenset(data["common"]),
+        same_memory=frozenset(data["same_memory"]),
     )
 
 
