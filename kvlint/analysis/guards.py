@@ -13,6 +13,7 @@ from kvlint.analysis.expressions import ZERO
 from kvlint.analysis.link import Program
 from kvlint.analysis.terms import (
     Call,
+    Choice,
     Each,
     Field,
     Fold,
@@ -131,6 +132,10 @@ def _each(of: Term, holds: bool) -> Iterator[Uniform | Bound]:
     match of:
         case Many(Many() as inner, _, _, None):
             yield from _each(inner, holds)
+        case Many(Fold("all", Many() as inner), _, loop, None) if holds:
+            # A loop in a loop: of the inner elements and of the outer ones.
+            for fact in _each(inner, True):
+                yield dataclasses.replace(fact, entry=entry_form(fact.entry, loop))
         case Many(condition, _, loop, None):
             yield from _elementwise(condition, loop, holds)
         case Operation("==", xs, one) if holds:
@@ -158,13 +163,22 @@ def _elementwise(condition: Term, loop: int, holds: bool) -> Iterator[Uniform | 
             yield from _elementwise(right, loop, False)
         case Operation(symbol, left, right) if symbol in _FLIP:
             symbol = symbol if holds else _FLIP[symbol]
-            for one, other in ((left, right), (right, left)):
+            for one, given in ((left, right), (right, left)):
+                other = _earlier(given, one)
                 if _varies(one, loop) and not _varies(other, loop):
                     if symbol == "==":
                         yield Uniform(entry_form(one, loop))
                     elif symbol in _MIRROR:
                         sign = symbol if one is left else _MIRROR[symbol]
                         yield Bound(entry_form(one, loop), sign, other)
+
+
+def _earlier(kept: Term, own: Term) -> Term:
+    """What a field holds from earlier turns, where the first turn puts its own value in."""
+    match kept:
+        case Choice(_, then, other) if own in (then, other):
+            return other if then == own else then
+    return kept
 
 
 def _varies(term: Term, loop: int) -> bool:

@@ -368,6 +368,9 @@ class _Statements(Expressions):
         for name in _augmented(block):
             if name in env and not isinstance(env[name], Sequence | Many):
                 env[name] = Running(name, loop)
+        for path in _fields_written(block):
+            # What a turn reads is what an earlier turn left there, not what stood before.
+            env.pop(path, None)
 
     def _settle(self, env: Environment, loop: int, before: Environment | None) -> None:
         for name, value in list(env.items()):
@@ -443,6 +446,20 @@ def _augmented(block: Any) -> set[str]:
         if isinstance(node, cst.AugAssign) and isinstance(node.operator, cst.AddAssign):
             if isinstance(node.target, cst.Name):
                 found.add(node.target.value)
+        elif not isinstance(node, cst.FunctionDef | cst.BaseExpression):
+            stack.extend(node.children)
+    return found
+
+
+def _fields_written(block: Any) -> set[str]:
+    """Paths like `self.count` that a block assigns."""
+    found: set[str] = set()
+    stack: list[Any] = [block]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.AssignTarget) and isinstance(node.target, cst.Attribute):
+            if isinstance(node.target.value, cst.Name):
+                found.add(f"{node.target.value.value}.{node.target.attr.value}")
         elif not isinstance(node, cst.FunctionDef | cst.BaseExpression):
             stack.extend(node.children)
     return found

@@ -313,5 +313,7 @@ def _kept(program: Program, flow: Flow, body: Body) -> Iterator[StandIn]:
             continue
         entry = Entry(Item(regions, Literal(-1)), value, quantity, -1, strength)
         at = program.span(body, store.place)
-        wholes = {entry_form(value, loop) for loop in store.where.loops}
-        yield _judged(program, body, entry, regions, at, sinks, wholes, strength)
+        whole = value
+        for loop in reversed(store.where.loops):
+            whole = entry_form(whole, loop)
+        yield _judged(program, body, entry, regions, at, sinks, {whole}, strength)
