@@ -18,6 +18,7 @@ from kvlint.analysis.terms import (
     Parameter,
     Sequence,
     Term,
+    free,
     last_name,
 )
 from kvlint.analysis.vocabulary import words
@@ -36,7 +37,7 @@ class Count:
 
     def is_own(self, term: Term) -> bool:
         """Whether `term` differs from region to region."""
-        return term.contains(lambda t: isinstance(t, Each | Index) and t.loop in self.loops)
+        return any(part.loop in self.loops for part in free(term))
 
 
 def counts(term: Term, body: Body) -> Iterator[Count]:

@@ -294,9 +294,7 @@ def _compared(
     same: list[bool] = []
     step: Step | None = None
     for count, origin in prepared(program, origins, handle, body):
-        step = step or (
-            origin.steps[-2] if len(origin.steps) > 1 else (origin.steps or (None,))[-1]
-        )
+        step = step or _given_at(program, origin, handle)
         counted = origins.nearby(count.count, origin.body, origin.frame)
         for one in counted:
             if _is_own(count, one):
@@ -315,6 +313,16 @@ def _compared(
         bool(same) and all(same),
         tuple(checked_at_origin(program, strides[0])) if strides else (), tuple(unresolved),
     )  # fmt: skip
+
+
+def _given_at(program: Program, origin: Origin, handle: Term) -> Step:
+    """Where a list gets its count: the outermost call on the way to its preparation."""
+    frame = origin.frame
+    while frame is not None and frame.outer is not None:
+        frame = frame.outer
+    if frame is not None:
+        return Step(frame.step.span, "the list is prepared with this count")
+    return Step(_span(program, origin.body, handle, origin.term), "the list is prepared here")
 
 
 def _is_own(count: Count, origin: Origin) -> bool:

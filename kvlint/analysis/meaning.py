@@ -21,6 +21,7 @@ from kvlint.analysis.terms import (
     Sequence,
     Term,
     brief,
+    free,
     last_name,
 )
 from kvlint.assumptions import Entry, Expression, Least, Most, Number, Own, Unknown
@@ -84,12 +85,10 @@ def _over_regions(of: Term, origin: Origin) -> bool:
 
 def varies(term: Term, origin: Origin) -> bool:
     """Whether a count differs from region to region of the list it is used for."""
-    return term.contains(
-        lambda t: (
-            (isinstance(t, Each) and (region_list(t.of, origin.body) is not Strength.NONE))
-            or (isinstance(t, Item) and isinstance(t.key, Index))
-        )
-    )
+    return any(
+        isinstance(part, Each) and region_list(part.of, origin.body) is not Strength.NONE
+        for part in free(term)
+    ) or term.contains(lambda t: isinstance(t, Item) and isinstance(t.key, Index))
 
 
 def _why(origin: Origin) -> str:

@@ -16,6 +16,7 @@ from kvlint.analysis.terms import (
     Choice,
     Each,
     Field,
+    Fold,
     Item,
     Literal,
     Many,
@@ -157,6 +158,8 @@ class Origins:
                 if isinstance(value, Parameter):
                     inner = Origin(value, at.frame.body, at.frame.outer)
                     return self.decide(Operation(symbol, value, Literal(None)), inner)
+                return symbol == "is not"
+            case Operation("is" | "is not" as symbol, Operation() | Fold() | Many(), Literal(None)):
                 return symbol == "is not"
         return None
 

@@ -20,6 +20,7 @@ from kvlint.analysis.terms import (
     Parameter,
     Slice,
     Term,
+    free,
     last_name,
     path_of,
 )
@@ -343,7 +344,7 @@ def quantity_of_element(term: Term, loops: frozenset[int]) -> tuple[Term, str] |
 
 def invariant(term: Term, loop: int) -> bool:
     """Whether `term` is the same at each turn of `loop`."""
-    return not term.contains(lambda t: isinstance(t, Each | Index | Many) and t.loop == loop)
+    return all(part.loop != loop for part in free(term))
 
 
 def counts_regions(term: Term, body: Body) -> bool:

@@ -242,6 +242,23 @@ def bounded(term: Term) -> Term:
     return term if term.size <= MAX_SIZE else Opaque("grows too large to follow")
 
 
+def free(term: Term, bound: frozenset[int] = frozenset()) -> Iterator[Each | Index]:
+    """Elements and numbers of loops around `term`; those of comprehensions in it are its own."""
+    match term:
+        case Each(of, loop) | Index(of, loop):
+            if loop not in bound:
+                yield term
+            yield from free(of, bound)
+        case Many(element, over, loop, when):
+            for part in (element, when):
+                if part is not None:
+                    yield from free(part, bound | {loop})
+            yield from free(over, bound)
+        case _:
+            for child in term.children():
+                yield from free(child, bound)
+
+
 def last_name(term: Term) -> str:
     """The noun a term goes by: the last name in its access path, '' if it has none."""
     match term:
