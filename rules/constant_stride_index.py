@@ -109,7 +109,9 @@ def connect(agent, peer, kv_ptrs, kv_data_lens, kv_item_lens, pages):
         if found.list_step is not None:
             steps = (*steps, found.list_step)
         of = stride.text if stride else show(found.stride)
-        holds = f"{built.text} descriptors for region i" if built else "the same count"
+        holds = f"has {built.text} descriptors for region i" if built else "is not known"
+        if found.same:
+            holds = "has the same count"
         return Claim(
             code=self.code,
             relation=Relation(Starts(left), "=", Starts(right)),
@@ -117,7 +119,7 @@ def connect(agent, peer, kv_ptrs, kv_data_lens, kv_item_lens, pages):
             scope=found.body.definition.key,
             subject=f"{found.side}|{last_name(found.stride)}",
             message=f"index of region i, slot p is i * S + p with S = {of}; "
-            f"the {found.side} list has {holds}",
+            f"the {found.side} list {holds}",
             label="one stride for every region",
             settle="build the list and the indices with the same count, min(n_i), "
             "or index by cumulative starts",

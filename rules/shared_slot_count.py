@@ -113,6 +113,7 @@ def connect(agent, pool):
         given += tuple(Given(None, step) for step in found.checks)
         instead = " instead of its own" if found.replaces else ""
         others = {m.text for m in found.meanings[1:]} - {worst.text}
+        can = f"; it can be {worst.text}" if worst.text != found.shown else ""
         also = f", elsewhere {sorted(others)[0]}" if others else ""
         return Claim(
             code=self.code,
@@ -120,7 +121,7 @@ def connect(agent, pool):
             at=found.at,
             scope=found.body.definition.key,
             subject=f"{found.address}|{found.kind}",
-            message=f"every region gets {found.shown}{instead}; it can be {worst.text}{also}",
+            message=f"every region gets {found.shown}{instead}{can}{also}",
             label="the same count for every region",
             settle="give min(n_i) over the same regions, to this list and to its indices, "
             "or each region its own count",

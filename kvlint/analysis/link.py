@@ -45,6 +45,7 @@ class Program:
         self._children: dict[str, list[str]] | None = None
         self._returns: dict[str, Term | None] = {}
         self.checks: dict[str, tuple[object, ...]] = {}  # memo of `guards`
+        self.walked: dict[tuple[str, str], bool] = {}  # memo of `evidence`
         self._typing: set[str] = set()
         self._callees: dict[tuple[Call, str], tuple[list[Definition], bool]] = {}
 

@@ -311,8 +311,17 @@ def _compared(
     return StridedIndex(
         home, at_span, stride, side, strides, tuple(built), step,
         bool(same) and all(same),
-        tuple(checked_at_origin(program, strides[0])) if strides else (), tuple(unresolved),
+        tuple(_checks(program, strides, built, side)), tuple(unresolved),
     )  # fmt: skip
+
+
+def _checks(
+    program: Program, strides: tuple[Meaning, ...], built: list[Meaning], side: str
+) -> list[Step]:
+    """Checks of the list that is indexed: what holds for our regions says nothing of the peer's."""
+    if not strides or not built or (side == "remote") != strides[0].origin.wire:
+        return []
+    return checked_at_origin(program, strides[0])
 
 
 def _given_at(program: Program, origin: Origin, handle: Term) -> Step:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from kvlint.analysis.evidence import beside_addresses
 from kvlint.analysis.formulas import one_formula
 from kvlint.analysis.link import Program
 from kvlint.analysis.origins import Origin, Origins
@@ -44,7 +45,7 @@ class Meaning:
 SLOTS = "slots"
 
 
-def meaning(origin: Origin) -> Meaning | None:
+def meaning(origin: Origin, program: Program) -> Meaning | None:
     """None for what is no count: None, 0, the empty case of a guard."""
     term, body = origin.term, origin.body
     match term:
@@ -55,7 +56,11 @@ def meaning(origin: Origin) -> Meaning | None:
         case Fold("min" | "max" as kind, of) if _over_regions(of, origin):
             return Meaning(Least(SLOTS) if kind == "min" else Most(SLOTS), origin)
     found = entries(term, body)
-    if found and all(e.strength is Strength.STRONG for e in found):
+    if found and all(
+        e.strength is Strength.STRONG
+        or beside_addresses(program, body.definition.path, last_name(e.item.of))
+        for e in found
+    ):
         return Meaning(Entry(SLOTS, found[0].number), origin)
     if varies(term, origin):
         return Meaning(Own(SLOTS), origin)
@@ -113,7 +118,7 @@ def meanings(origins: Origins, origin: Origin) -> list[Meaning]:
                 known = [m for side in sides for m in side if not _is_plain(m)]
                 found.extend(known or [m for side in sides[:1] for m in side])
                 continue
-        said = meaning(one)
+        said = meaning(one, origins.program)
         if said is not None:
             found.append(said)
     told = {text for m in found if m.origin.wire for text, taken in m.origin.facts if taken}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kvlint.analysis.bodies import Body, Mark, Store
 from kvlint.analysis.constructions import uniform_nearby
+from kvlint.analysis.evidence import beside_addresses
 from kvlint.analysis.flow import Flow, Sink
 from kvlint.analysis.formulas import one_formula
 from kvlint.analysis.guards import Check, entry_form, settles
@@ -145,6 +146,10 @@ def _taken(program: Program, flow: Flow, body: Body) -> Iterator[StandIn]:
             continue
         at = min(program.span(body, mark) for mark in marks)
         strength = max(entry.strength for entry in group)
+        if strength is Strength.WEAK and beside_addresses(
+            program, body.definition.path, last_name(regions)
+        ):
+            strength = Strength.STRONG
         found.append(_judged(program, body, group[0], regions, at, sinks, wholes, strength))
     yield from _merged(found)
 
