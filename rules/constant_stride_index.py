@@ -95,7 +95,8 @@ def connect(agent, peer, kv_ptrs, kv_data_lens, kv_item_lens, pages):
 
     def _claim(self, program: "Program", found: "StridedIndex") -> Claim:
         from kvlint.analysis.meaning import holds_today, trace
-        from kvlint.analysis.terms import last_name, show
+        from kvlint.analysis.showing import show
+        from kvlint.analysis.terms import last_name
 
         stride = found.strides[0] if found.strides else None
         built = found.built[0] if found.built else None

@@ -2,6 +2,7 @@
 
 from kvlint.analysis.bodies import Body
 from kvlint.analysis.link import Program
+from kvlint.analysis.showing import brief
 from kvlint.analysis.terms import (
     Call,
     Choice,
@@ -15,7 +16,6 @@ from kvlint.analysis.terms import (
     Sequence,
     Term,
     This,
-    brief,
 )
 from kvlint.findings import Step
 

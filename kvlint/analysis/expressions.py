@@ -9,7 +9,10 @@ from zlib import crc32
 import libcst as cst
 
 from kvlint.analysis.bodies import Body, CallSite, Loop, Mark, Where
+from kvlint.analysis.forms import GRID, ZERO, each_of, item
+from kvlint.analysis.idioms import idiom
 from kvlint.analysis.outline import Outline, module_of
+from kvlint.analysis.showing import path_of
 from kvlint.analysis.terms import (
     Arange,
     Call,
@@ -30,11 +33,7 @@ from kvlint.analysis.terms import (
     Slice,
     Term,
     bounded,
-    each_of,
-    entry_of,
-    path_of,
 )
-from kvlint.analysis.vocabulary import apis
 
 Environment = dict[str, Term]
 
@@ -48,57 +47,6 @@ _COMPARE: dict[type, str] = {
     cst.GreaterThan: ">", cst.GreaterThanEqual: ">=", cst.Is: "is", cst.IsNot: "is not",
     cst.In: "in", cst.NotIn: "not in",
 }  # fmt: skip
-
-ZERO = Literal(0)
-GRID = "launch grid"  # as a keyword of the call that launches a kernel
-PART = "part"  # key of a value unpacked from a tuple; entry 0 of a list has a plain key
-
-
-def part(of: Term, number: int) -> Term:
-    """Element `number` of a tuple that is unpacked (a return value, a pair)."""
-    match of:
-        case Sequence(items) if number < len(items):
-            return items[number]
-        case Choice(test, then, other):
-            return bounded(Choice(test, part(then, number), part(other, number)))
-        case Each(Sequence(items), loop) if items and all(
-            isinstance(i, Sequence) and number < len(i.items) for i in items
-        ):
-            return Each(Sequence(tuple(i.items[number] for i in items)), loop)  # type: ignore[attr-defined]
-        case Each(Many(element, over, _, None), _) if isinstance(element, Sequence):
-            if number < len(element.items):
-                return bounded(_element(Many(element.items[number], over, of.loop), of.loop))
-    return Item(of, Literal((PART, number)))
-
-
-def is_part(key: Term) -> int | None:
-    match key:
-        case Literal((str(tag), int(number))) if tag == PART:
-            return number
-    return None
-
-
-def _element(over: Term, loop: int) -> Term:
-    return Each(over, loop)
-
-
-def item(of: Term, key: Term) -> Term:
-    """`of[key]`, with the element of a loop recognised."""
-    match of, key:
-        case Sequence(items), Literal(int(number)) if -len(items) <= number < len(items):
-            if not any(isinstance(i, Many) for i in items):
-                return items[number]
-        case Mapping(keys, values), _:
-            for known, value in zip(keys, values, strict=True):
-                if known == key:
-                    return value
-        case Many(element, _, loop, None), Literal(0 | -1):
-            return bounded(entry_of(element, loop, key))
-        case _, Index(over, loop) if over == of:
-            return Each(of, loop)
-        case _, Each(over, loop) if over == of:
-            return Each(of, loop)
-    return Item(of, key)
 
 
 class Expressions:
@@ -222,90 +170,29 @@ class Expressions:
             receiver = self.lower(func.value, env)
             name = func.attr.value
             if isinstance(receiver, Global):
-                return self._known(f"{receiver.name}.{name}", name, None, arguments, keywords, node)
-            return self._known(name, name, receiver, arguments, keywords, node)
+                return self._meaning(f"{receiver.name}.{name}", None, arguments, keywords, node)
+            return self._meaning(name, receiver, arguments, keywords, node)
         target = self.lower(func, env)
         match target:
             case Global(dotted):
                 name = dotted.rpartition(".")[2]
-                return self._known(dotted, name, None, arguments, keywords, node)
+                return self._meaning(dotted, None, arguments, keywords, node)
             case Item(kernel, grid) if isinstance(kernel, Global):
                 # kernel[grid](...): a launch of a Triton kernel
                 keywords.append((GRID, grid))
                 return Call(kernel.name, None, tuple(arguments), tuple(keywords))
         return Call("", target, tuple(arguments), tuple(keywords))
 
-    def _known(
+    def _meaning(
         self,
         callee: str,
-        name: str,
         receiver: Term | None,
         arguments: list[Term],
         keywords: list[tuple[str, Term]],
         node: cst.Call,
     ) -> Term:
         call = Call(callee, receiver, tuple(arguments), tuple(keywords))
-        external = (
-            receiver is not None or callee.partition(".")[0] in _VECTOR_MODULES or (callee == name)
-        )
-        if not external and name not in ("cdiv", "ceil_div", "get_dtype_size"):
-            return call
-        first = receiver if receiver is not None else (arguments[0] if arguments else None)
-        if name == "getattr" and len(arguments) >= 2 and receiver is None:
-            match arguments[1]:
-                case Literal(str(text)):
-                    return Field(arguments[0], text)
-        if name in ("range", "arange") and arguments:
-            if len(arguments) == 1:
-                return Arange(arguments[0])
-            if arguments[0] == ZERO:
-                return Arange(arguments[1])
-            return Arange(Operation("-", arguments[1], arguments[0]))
-        if name == "next" and arguments:
-            return self._first(arguments[0])
-        if name in ("full", "repeat") and len(arguments) >= 2 and receiver is None:
-            value, count = (arguments[1], arguments[0]) if name == "full" else arguments[:2]
-            return Many(value, Arange(count), self.new_loop(Arange(count), node))
-        if name == "column_stack" and arguments:
-            return arguments[0]
-        folded = apis().folds.get(name)
-        if folded and (first is not None):
-            of = (
-                first if len(arguments) <= 1 or receiver is not None else Sequence(tuple(arguments))
-            )
-            return Fold(folded, of)
-        if name == "items" and receiver is not None and not arguments:
-            return call
-        if name == "keys" and receiver is not None:
-            return receiver
-        if name == "get" and receiver is not None and arguments and isinstance(receiver, Field):
-            return item(receiver, arguments[0])
-        if name in apis().keeps and first is not None:
-            if name in ("tensor", "array", "asarray", "int", "str") and receiver is not None:
-                return call
-            if name == "join" and arguments:
-                return arguments[0]
-            if name == "prod":
-                return (
-                    call
-                    if not arguments and receiver is None
-                    else Call(callee, receiver, tuple(arguments))
-                )
-            if name in ("cdiv", "ceil_div") and len(arguments) == 2:
-                return Operation("cdiv", arguments[0], arguments[1])
-            if name in ("round_up", "align_up", "chain"):
-                return call
-            return first
-        return call
-
-    @staticmethod
-    def _first(of: Term) -> Term:
-        match of:
-            case Call(callee="items", receiver=receiver) if receiver is not None:
-                return Sequence((Opaque("a key"), Item(receiver, ZERO)))
-            case Many(element, _, loop, None):
-                return bounded(entry_of(element, loop, ZERO))
-        return Item(of, ZERO)
+        return idiom(call, lambda over: self.new_loop(over, node))
 
     def _binary(self, node: cst.BinaryOperation, env: Environment) -> Term:
         left, right = self.lower(node.left, env), self.lower(node.right, env)
@@ -481,7 +368,6 @@ def _is_whole(node: cst.CSTNode) -> bool:
 
 
 _PLAIN = re.compile(r"\"[^\"\\\n]*\"|'[^'\\\n]*'")
-_VECTOR_MODULES = frozenset({"numpy", "torch", "math", "itertools", "functools", "jax", "copy"})
 _BUILTINS = frozenset(dir(__import__("builtins")))
 _HANDLERS: dict[type, Callable[[Expressions, Any, Environment], Term]] = {
     cst.Name: Expressions._name,

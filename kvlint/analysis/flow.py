@@ -4,53 +4,46 @@ Forward, on demand: inside one body by containment, on through fields, arguments
 return values. A value that is only logged, compared or tested reaches nothing.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kvlint.analysis.bodies import Body, Mark, Where
-from kvlint.analysis.expressions import GRID, PART, is_part
+from kvlint.analysis.carrying import Carrying, Leaf, is_running
+from kvlint.analysis.entries import entry_number
+from kvlint.analysis.forms import GRID, PART
 from kvlint.analysis.link import Program
 from kvlint.analysis.outline import Definition
 from kvlint.analysis.roles import (
     Strength,
     counts_regions,
-    entry_number,
     is_address,
     is_byte_buffer,
     numbers_slot,
     region_list,
 )
+from kvlint.analysis.showing import brief, show
 from kvlint.analysis.terms import (
     Arange,
     Call,
-    Choice,
-    Each,
     Field,
-    Fold,
     Index,
     Item,
     Literal,
     Many,
-    Mapping,
     Operation,
     Parameter,
-    Running,
     Sequence,
     Slice,
     Term,
     This,
-    brief,
     last_name,
-    show,
 )
 from kvlint.analysis.vocabulary import apis, nouns, words
 from kvlint.findings import Step
 
 DEPTH = 6
 ENOUGH = 12  # sinks behind one carrier; more tell nothing new
-_ARITHMETIC = frozenset({"+", "-", "*", "//", "/", "%", "cdiv", "**", "<<", ">>", "&", "|", "^"})
 _STRIDES = frozenset({"item length", "stride", "region length", "shape", "element size"})
-Leaf = Callable[[Term], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +75,11 @@ class _Carrier:
     part: int | None = None
 
 
-class Flow:
+class Flow(Carrying):
     def __init__(self, program: Program) -> None:
-        self.program = program
+        super().__init__(program)
         self._memo: dict[_Carrier, list[Sink]] = {}
         self._open: set[_Carrier] = set()
-        self._passes: dict[tuple[str, str], bool] = {}
 
     def sinks(self, body: Body, leaf: Leaf, quantity: str) -> list[Sink]:
         """Sinks that a value recognised by `leaf` in `body` reaches."""
@@ -98,7 +90,7 @@ class Flow:
     def _sinks(self, body: Body, leaf: Leaf, quantity: str, depth: int) -> Iterator[Sink]:
         seen: set[tuple[str, int]] = set()
         for root in body.roots + body.returns:
-            if not any(leaf(t) or _is_running(t) for t in root.term.walk()):
+            if not any(leaf(t) or is_running(t) for t in root.term.walk()):
                 continue
             for role, says in self._uses(root.term, body, leaf, root.where, quantity):
                 if (role, root.place) in seen:
@@ -246,97 +238,6 @@ class Flow:
             return False
         found, _ = self.program.callees(call, body)
         return not found or all("jit" in d.decorators for d in found)
-
-    # -- what carries a value
-
-    def carries(self, term: Term, body: Body, leaf: Leaf) -> bool:
-        """Whether the number that `term` is depends on the leaf."""
-        if leaf(term):
-            return True
-        match term:
-            case Operation(symbol, left, right):
-                if symbol in ("and", "or"):
-                    return self.carries(left, body, leaf) or self.carries(right, body, leaf)
-                return symbol in _ARITHMETIC and (
-                    self.carries(left, body, leaf) or self.carries(right, body, leaf)
-                )
-            case Choice(_, then, other):
-                return self.carries(then, body, leaf) or self.carries(other, body, leaf)
-            case Fold("min" | "max" | "sum" | "cumsum", of):
-                return self.carries(of, body, leaf)
-            case Sequence(items):
-                return any(self.carries(i, body, leaf) for i in items)
-            case Many(element, over, _):
-                return self.carries(element, body, leaf) or self.carries(over, body, leaf)
-            case Arange(count):
-                return self.carries(count, body, leaf)
-            case Running(name, loop):
-                added = body.running.get((name, loop), ())
-                return any(
-                    self.carries(v, body, leaf) for v in added if not v.contains(_is_running)
-                )
-            case Index(over, _):
-                return isinstance(over, Arange) and self.carries(over, body, leaf)
-            case Each(of, _):
-                return self.carries(of, body, leaf)
-            case Item(of, key):
-                if is_part(key) is not None and isinstance(of, Call):
-                    return self._call_carries(of, body, leaf, is_part(key))
-                return self.carries(of, body, leaf) or self.carries(key, body, leaf)
-            case Slice(of, lower, upper):
-                return any(
-                    p is not None and self.carries(p, body, leaf) for p in (of, lower, upper)
-                )
-            case Call():
-                return self._call_carries(term, body, leaf, None)
-        return False
-
-    def carries_whole(self, term: Term, body: Body, leaf: Leaf) -> bool:
-        """As `carries`, and through what packs values into messages."""
-        if leaf(term):
-            return True
-        match term:
-            case Mapping(_, values):
-                return any(self.carries_whole(v, body, leaf) for v in values)
-            case Sequence(items):
-                return any(self.carries_whole(i, body, leaf) for i in items)
-            case Call() as call if call.name in apis().packs or call.name == "format":
-                return any(self.carries_whole(v, body, leaf) for v in call.values())
-        return self.carries(term, body, leaf)
-
-    def _call_carries(self, call: Call, body: Body, leaf: Leaf, part: int | None) -> bool:
-        name = call.name
-        carrying = [v for v in call.values() if self.carries(v, body, leaf)]
-        if not carrying:
-            return False
-        if name in apis().makes_tensor or name in apis().silent:
-            return False
-        if name in apis().keeps or name in apis().packs or name == "format":
-            return True
-        found, _ = self.program.callees(call, body)
-        if not found:
-            # An object of a class from elsewhere keeps what it is given.
-            return name[:1].isupper() and self.program.constructed(call) is None
-        for callee in found:
-            bound = self.program.bind(call, callee)
-            for parameter, value in bound.items():
-                if value in carrying and self._passes_through(callee, parameter, part):
-                    return True
-        return False
-
-    def _passes_through(self, callee: Definition, parameter: str, part: int | None) -> bool:
-        key = (callee.key, f"{parameter}#{part}")
-        if key not in self._passes:
-            self._passes[key] = False
-            body = self.program.body(callee)
-            wanted = Parameter(callee.key, parameter)
-            for root in body.returns if body else ():
-                term = root.term
-                if part is not None and isinstance(term, Sequence) and part < len(term.items):
-                    term = term.items[part]
-                if body and self.carries(term, body, lambda t: t == wanted):
-                    self._passes[key] = True
-        return self._passes[key]
 
     # -- between bodies
 
@@ -496,10 +397,6 @@ def _returned(definition: Definition, part: int | None) -> Leaf:
         return leaf(term) or (isinstance(term, Call) and term.name == short)
 
     return whole
-
-
-def _is_running(term: Term) -> bool:
-    return isinstance(term, Running)
 
 
 def _own_region(base: Term) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from kvlint.analysis.bodies import Body
 from kvlint.analysis.link import Program
 from kvlint.analysis.outline import Definition
+from kvlint.analysis.showing import show
 from kvlint.analysis.terms import (
     Call,
     Choice,
@@ -22,7 +23,6 @@ from kvlint.analysis.terms import (
     Term,
     This,
     replace,
-    show,
 )
 from kvlint.analysis.vocabulary import apis
 

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kvlint.analysis.bodies import Body, Where
-from kvlint.analysis.expressions import ZERO
+from kvlint.analysis.forms import ZERO
 from kvlint.analysis.link import Program
+from kvlint.analysis.showing import brief
 from kvlint.analysis.terms import (
     Call,
     Choice,
@@ -26,7 +27,6 @@ from kvlint.analysis.terms import (
     Sequence,
     Term,
     This,
-    brief,
     replace,
 )
 from kvlint.findings import Span, Step

@@ -7,17 +7,13 @@ from dataclasses import dataclass
 
 from kvlint.analysis.bodies import Body, Mark, Where
 from kvlint.analysis.descriptors import Count, counts, paired, registered
+from kvlint.analysis.entries import entries
 from kvlint.analysis.guards import Bound, checks_of, settles
 from kvlint.analysis.link import Program
 from kvlint.analysis.meaning import Meaning, meanings, varies
 from kvlint.analysis.origins import Origin, Origins
-from kvlint.analysis.roles import (
-    counts_regions,
-    entries,
-    invariant,
-    numbers_region,
-    region_list,
-)
+from kvlint.analysis.roles import counts_regions, invariant, numbers_region, region_list
+from kvlint.analysis.showing import brief
 from kvlint.analysis.terms import (
     Arange,
     Call,
@@ -29,7 +25,6 @@ from kvlint.analysis.terms import (
     Parameter,
     Running,
     Term,
-    brief,
 )
 from kvlint.analysis.vocabulary import apis, nouns
 from kvlint.assumptions import Own

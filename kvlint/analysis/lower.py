@@ -8,13 +8,23 @@ from typing import Any
 
 import libcst as cst
 
+from kvlint.analysis.blocks import (
+    always_ends,
+    augmented,
+    become,
+    fields_written,
+    grow,
+    merge,
+    raises,
+)
 from kvlint.analysis.bodies import Body, Guard, Place, Root, Store, Where
-from kvlint.analysis.expressions import Environment, Expressions, part
+from kvlint.analysis.expressions import Environment, Expressions
+from kvlint.analysis.forms import part
 from kvlint.analysis.outline import Definition, Outline
+from kvlint.analysis.showing import path_of
 from kvlint.analysis.spans import places
 from kvlint.analysis.terms import (
     Call,
-    Choice,
     Field,
     Fold,
     Item,
@@ -29,7 +39,6 @@ from kvlint.analysis.terms import (
     Term,
     This,
     bounded,
-    path_of,
 )
 
 _TERMINATING = (cst.Raise, cst.Return, cst.Continue, cst.Break)
@@ -268,13 +277,13 @@ class _Statements(Expressions):
                 for loop in reversed(self._loops_since(old)):
                     grown = Many(grown, self.body.loops[loop].over, loop)
                 if isinstance(target, cst.Name):
-                    env[target.value] = bounded(_grow(old, grown, verb))
+                    env[target.value] = bounded(grow(old, grown, verb))
                 elif isinstance(target, cst.Attribute):
                     of = self.lower(target.value, env)
                     self._store(of, target.attr.value, None, grown, node, appended=True)
                     path = path_of(Field(of, target.attr.value))
                     if path and path in env:
-                        env[path] = bounded(_grow(old, grown, verb))
+                        env[path] = bounded(grow(old, grown, verb))
                 elif isinstance(target, cst.Subscript) and isinstance(old, Item):
                     match old.of:
                         case Field(owner, name):
@@ -321,13 +330,13 @@ class _Statements(Expressions):
         self._order += 1
         self.where = Where(kept.block, self._order, kept.loops)
         if then_ends and not else_ends:
-            self._guard(Not(test), node.test, raises=_raises(node.body))
-            _become(env, else_env)
+            self._guard(Not(test), node.test, raises=raises(node.body))
+            become(env, else_env)
         elif else_ends and not then_ends:
             self._guard(test, node.test, raises=True)
-            _become(env, then_env)
+            become(env, then_env)
         else:
-            _merge(env, test, then_env, else_env)
+            merge(env, test, then_env, else_env)
         return then_ends and else_ends
 
     def _for(self, node: cst.For, env: Environment) -> None:
@@ -365,10 +374,10 @@ class _Statements(Expressions):
         self._settle(env, loop, before)
 
     def _running(self, block: Any, env: Environment, loop: int) -> None:
-        for name in _augmented(block):
+        for name in augmented(block):
             if name in env and not isinstance(env[name], Sequence | Many):
                 env[name] = Running(name, loop)
-        for path in _fields_written(block):
+        for path in fields_written(block):
             # What a turn reads is what an earlier turn left there, not what stood before.
             env.pop(path, None)
 
@@ -400,7 +409,7 @@ class _Statements(Expressions):
         self.where = Where(kept.block, self._order, kept.loops)
         if node.finalbody is not None:
             self.block(node.finalbody.body, env)
-        return ends and all(_always_ends(h.body) for h in node.handlers)
+        return ends and all(always_ends(h.body) for h in node.handlers)
 
     def _match(self, node: cst.Match, env: Environment) -> None:
         self.lower(node.subject, env)
@@ -409,73 +418,4 @@ class _Statements(Expressions):
             kept = self._enter(local, None, case)
             self.block(case.body, local)
             self.where = kept
-            _merge(env, Opaque("a match"), local, dict(env))
-
-
-def _grow(old: Term, value: Term, verb: str) -> Term:
-    if verb == "extend" and isinstance(value, Sequence) and isinstance(old, Sequence):
-        return Sequence((*old.items, *value.items))
-    if isinstance(old, Sequence):
-        if not old.items and isinstance(value, Many):
-            return value
-        return Sequence((*old.items, value))
-    return Sequence((old, value))
-
-
-def _raises(block: Any) -> bool:
-    return any(
-        isinstance(small, cst.Raise)
-        for line in block.body
-        if isinstance(line, cst.SimpleStatementLine)
-        for small in line.body
-    )
-
-
-def _always_ends(block: Any) -> bool:
-    last = block.body[-1] if block.body else None
-    if isinstance(last, cst.SimpleStatementLine):
-        return isinstance(last.body[-1], cst.Raise | cst.Return)
-    return False
-
-
-def _augmented(block: Any) -> set[str]:
-    found: set[str] = set()
-    stack: list[Any] = [block]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, cst.AugAssign) and isinstance(node.operator, cst.AddAssign):
-            if isinstance(node.target, cst.Name):
-                found.add(node.target.value)
-        elif not isinstance(node, cst.FunctionDef | cst.BaseExpression):
-            stack.extend(node.children)
-    return found
-
-
-def _fields_written(block: Any) -> set[str]:
-    """Paths like `self.count` that a block assigns."""
-    found: set[str] = set()
-    stack: list[Any] = [block]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, cst.AssignTarget) and isinstance(node.target, cst.Attribute):
-            if isinstance(node.target.value, cst.Name):
-                found.add(f"{node.target.value.value}.{node.target.attr.value}")
-        elif not isinstance(node, cst.FunctionDef | cst.BaseExpression):
-            stack.extend(node.children)
-    return found
-
-
-def _become(env: Environment, other: Environment) -> None:
-    env.clear()
-    env.update(other)
-
-
-def _merge(env: Environment, test: Term, then: Environment, other: Environment) -> None:
-    merged: Environment = {}
-    for name in {**then, **other}:
-        if name in then and name in other:
-            a, b = then[name], other[name]
-            merged[name] = a if a == b else bounded(Choice(test, a, b))
-        elif "." not in name and "[" not in name:
-            merged[name] = then.get(name) or other[name]
-    _become(env, merged)
+            merge(env, Opaque("a match"), local, dict(env))

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass, replace
 
+from kvlint.analysis.entries import entries
 from kvlint.analysis.evidence import beside_addresses
 from kvlint.analysis.formulas import one_formula
 from kvlint.analysis.link import Program
 from kvlint.analysis.origins import Origin, Origins
-from kvlint.analysis.roles import Strength, entries, list_quantity, region_list
+from kvlint.analysis.roles import Strength, list_quantity, region_list
+from kvlint.analysis.showing import brief
 from kvlint.analysis.terms import (
     Arange,
     Choice,
@@ -21,7 +23,6 @@ from kvlint.analysis.terms import (
     Parameter,
     Sequence,
     Term,
-    brief,
     free,
     last_name,
 )

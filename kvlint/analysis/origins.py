@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kvlint.analysis.bodies import Body, Store
-from kvlint.analysis.expressions import is_part, item, part
+from kvlint.analysis.forms import is_part, item, part
 from kvlint.analysis.link import Program
 from kvlint.analysis.outline import Definition
+from kvlint.analysis.showing import brief, show
 from kvlint.analysis.terms import (
     Call,
     Choice,
@@ -26,11 +27,9 @@ from kvlint.analysis.terms import (
     Parameter,
     Sequence,
     Term,
-    brief,
-    last_name,
-    show,
 )
 from kvlint.analysis.vocabulary import apis, words
+from kvlint.analysis.wire import Wire
 from kvlint.findings import Step
 
 DEPTH = 14
@@ -65,9 +64,10 @@ class Origin:
 @dataclass(slots=True)
 class Origins:
     program: Program
-    _received: dict[tuple[str, str, int], list[tuple[Body, Term, Step]]] = field(
-        default_factory=dict
-    )
+    wire: Wire = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.wire = Wire(self.program)
 
     def of(self, term: Term, body: Body, frame: Frame | None = None) -> list[Origin]:
         """Origins of `term`: each is no parameter, field, choice or project call any more."""
@@ -232,7 +232,7 @@ class Origins:
                     )
             case Parameter(_, name) if isinstance(key, Literal) and _is_message(name):
                 if isinstance(key.value, int):
-                    for body, term, step in self.received(at.body, of, key.value):
+                    for body, term, step in self.wire.received(at.body, of, key.value):
                         yield Origin(
                             term, body, None, at.facts, (*at.steps, step), at.by_name, True
                         )
@@ -300,50 +300,6 @@ class Origins:
                         root.term, inner, frame, at.facts, at.steps, at.by_name or by_name, at.wire
                     )
 
-    # -- the wire
-
-    def received(self, body: Body, message: Term, position: int) -> list[tuple[Body, Term, Step]]:
-        """What the peer, running this program too, puts at `message[position]`.
-
-        The sender's list is the one in the same module that is sent; frames in front of
-        it that the receiver strips are found by the names on both sides.
-        """
-        key = (body.definition.key, last_name(message), position)
-        if key not in self._received:
-            self._received[key] = list(self._find_received(body, message, position))
-        return self._received[key]
-
-    def _find_received(
-        self, body: Body, message: Term, position: int
-    ) -> Iterator[tuple[Body, Term, Step]]:
-        names = _names_by_position(body, message)
-        source = self.program.outline(body.definition.path)
-        best: tuple[int, Body, Sequence, int, Step] | None = None
-        for definition in source.definitions.values() if source else ():
-            text = source.text(definition) if source else ""
-            if "encode" not in text and "pack" not in text:
-                continue
-            sender = self.program.body(definition)
-            for items, step in self._sent(sender) if sender else ():
-                for offset in range(4):
-                    score = _alignment(names, items, offset)
-                    if position + offset < len(items.items) and (best is None or score > best[0]):
-                        best = (score, sender, items, offset, step)  # type: ignore[assignment]
-        if best is not None and best[0] >= 3:
-            _, sender, items, offset, step = best
-            value = _unpacked(items.items[position + offset])
-            yield sender, value, Step(step.span, f"the peer sends {brief(value, 70)}")
-
-    def _sent(self, body: Body) -> Iterator[tuple[Sequence, Step]]:
-        for site in body.calls:
-            if site.call.name in apis().sends:
-                for value in site.call.values():
-                    if isinstance(value, Sequence) and len(value.items) > 3:
-                        yield value, Step(self.program.span(body, site.place), "sent")
-        for root in body.returns:
-            if isinstance(root.term, Sequence) and len(root.term.items) > 6:
-                yield root.term, Step(self.program.span(body, root.place), "returned to be sent")
-
 
 def _with(origin: Origin, term: Term) -> Origin:
     return Origin(
@@ -370,40 +326,3 @@ def _same_key(one: Term, other: Term) -> bool:
     if isinstance(one, Literal) or isinstance(other, Literal):
         return one == other
     return True
-
-
-def _names_by_position(body: Body, message: Term) -> dict[int, set[str]]:
-    """message[k] -> words of the names it is given."""
-    result: dict[int, set[str]] = {}
-
-    def note(name: str, value: Term) -> None:
-        for found in value.walk():
-            match found:
-                case Item(of, Literal(int(position))) if of == message:
-                    result.setdefault(position, set()).update(words(name))
-                    return
-
-    for site in body.calls:
-        for keyword, value in site.call.keywords:
-            note(keyword, value)
-    for store in body.stores:
-        note(store.name, store.value)
-    return result
-
-
-def _alignment(names: dict[int, set[str]], items: Sequence, offset: int) -> int:
-    score = 0
-    for position, said in names.items():
-        if position + offset < len(items.items):
-            sent: set[str] = set()
-            for found in items.items[position + offset].walk():
-                sent |= set(words(last_name(found)))
-            score += len(said & sent)
-    return score
-
-
-def _unpacked(term: Term) -> Term:
-    match term:
-        case Call() as call if call.name in apis().packs and call.arguments:
-            return call.arguments[-1]
-    return term

@@ -7,22 +7,15 @@ from dataclasses import dataclass
 
 from kvlint.analysis.bodies import Body, Mark, Store
 from kvlint.analysis.constructions import uniform_nearby
+from kvlint.analysis.entries import Entry, about_entry, entries, quantity_of_element
 from kvlint.analysis.evidence import beside_addresses
 from kvlint.analysis.flow import Flow, Sink
 from kvlint.analysis.formulas import one_formula
 from kvlint.analysis.guards import Check, entry_form, settles
 from kvlint.analysis.link import Program
-from kvlint.analysis.roles import (
-    Entry,
-    Strength,
-    about_entry,
-    entries,
-    names_regions,
-    quantity_of_element,
-    region_list,
-    speaks_of_index,
-)
-from kvlint.analysis.terms import Call, Each, Field, Item, Literal, Term, This, brief, last_name
+from kvlint.analysis.roles import Strength, names_regions, region_list, speaks_of_index
+from kvlint.analysis.showing import brief
+from kvlint.analysis.terms import Call, Each, Field, Item, Literal, Term, This, last_name
 from kvlint.findings import Span, Step
 
 _MANY = (

@@ -1,0 +1,77 @@
+"""What a block of statements writes, how it ends, and what it leaves in the environment."""
+
+from typing import Any
+
+import libcst as cst
+
+from kvlint.analysis.expressions import Environment
+from kvlint.analysis.terms import Choice, Many, Sequence, Term, bounded
+
+
+def grow(old: Term, value: Term, verb: str) -> Term:
+    if verb == "extend" and isinstance(value, Sequence) and isinstance(old, Sequence):
+        return Sequence((*old.items, *value.items))
+    if isinstance(old, Sequence):
+        if not old.items and isinstance(value, Many):
+            return value
+        return Sequence((*old.items, value))
+    return Sequence((old, value))
+
+
+def raises(block: Any) -> bool:
+    return any(
+        isinstance(small, cst.Raise)
+        for line in block.body
+        if isinstance(line, cst.SimpleStatementLine)
+        for small in line.body
+    )
+
+
+def always_ends(block: Any) -> bool:
+    last = block.body[-1] if block.body else None
+    if isinstance(last, cst.SimpleStatementLine):
+        return isinstance(last.body[-1], cst.Raise | cst.Return)
+    return False
+
+
+def augmented(block: Any) -> set[str]:
+    found: set[str] = set()
+    stack: list[Any] = [block]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.AugAssign) and isinstance(node.operator, cst.AddAssign):
+            if isinstance(node.target, cst.Name):
+                found.add(node.target.value)
+        elif not isinstance(node, cst.FunctionDef | cst.BaseExpression):
+            stack.extend(node.children)
+    return found
+
+
+def fields_written(block: Any) -> set[str]:
+    """Paths like `self.count` that a block assigns."""
+    found: set[str] = set()
+    stack: list[Any] = [block]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.AssignTarget) and isinstance(node.target, cst.Attribute):
+            if isinstance(node.target.value, cst.Name):
+                found.add(f"{node.target.value.value}.{node.target.attr.value}")
+        elif not isinstance(node, cst.FunctionDef | cst.BaseExpression):
+            stack.extend(node.children)
+    return found
+
+
+def become(env: Environment, other: Environment) -> None:
+    env.clear()
+    env.update(other)
+
+
+def merge(env: Environment, test: Term, then: Environment, other: Environment) -> None:
+    merged: Environment = {}
+    for name in {**then, **other}:
+        if name in then and name in other:
+            a, b = then[name], other[name]
+            merged[name] = a if a == b else bounded(Choice(test, a, b))
+        elif "." not in name and "[" not in name:
+            merged[name] = then.get(name) or other[name]
+    become(env, merged)

@@ -1,0 +1,227 @@
+"""The files of a project: read once, outlined when a name points into one, lowered by need."""
+
+import os
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Self
+
+from kvlint.analysis.bodies import Body, Mark
+from kvlint.analysis.outline import ClassOutline, Definition, Outline, outline
+from kvlint.analysis.vocabulary import nouns
+from kvlint.findings import Fault, Span
+
+MANY_PLACES = 60  # a name written or called in more definitions than this tells nothing
+
+
+class Files:
+    """Texts by path. `faults`: files that could not be read or parsed."""
+
+    def __init__(self, texts: dict[str, str], faults: list[Fault] | None = None) -> None:
+        self.texts = texts
+        self.faults = faults or []
+        self._outlines: dict[str, Outline | None] = {}
+        self._bodies: dict[str, Body | None] = {}
+        self._defined: dict[str, list[str]] | None = None
+        self._mentions: dict[str, list[Definition]] = {}
+
+    @classmethod
+    def open(cls, root: Path, files: Iterable[str], explicit: Iterable[str] = ()) -> Self:
+        """Read `files` (relative to `root`); keep those that speak of cache memory.
+
+        `explicit` files are parsed even if they do not, so that a syntax error in a file
+        that somebody names is said.
+        """
+        texts: dict[str, str] = {}
+        faults: list[Fault] = []
+        triggers = [word.encode() for word in nouns().triggers]
+        named = set(explicit)
+        checked: list[str] = []
+        for path in sorted({*files, *named}):
+            try:
+                data = (root / path).read_bytes()
+            except OSError as error:
+                faults.append(_fault(path, "unreadable", str(error.strerror or error)))
+                continue
+            spoken = any(word in data for word in triggers)
+            if not spoken and path not in named:
+                continue
+            try:
+                text = _decode(data)
+            except (UnicodeDecodeError, LookupError, SyntaxError) as error:
+                faults.append(_fault(path, "invalid-encoding", str(error)))
+                continue
+            texts[path] = text
+            if path in named:
+                checked.append(path)
+        program = cls(texts, faults)
+        for path in checked:
+            program.outline(path)
+        return program
+
+    def outline(self, path: str) -> Outline | None:
+        if path not in self._outlines:
+            self._outlines[path] = None
+            try:
+                self._outlines[path] = outline(path, self.texts[path])
+            except SyntaxError as error:
+                line, column = error.lineno or 1, max(error.offset or 1, 1)
+                span = Span(path, line, column, line, column + 1)
+                self.faults.append(Fault("invalid-syntax", span, error.msg or "invalid syntax"))
+            except (ValueError, RecursionError, MemoryError) as error:
+                self.faults.append(_fault(path, "invalid-syntax", f"cannot be parsed: {error}"))
+        return self._outlines[path]
+
+    def definition(self, key: str) -> Definition | None:
+        path, _, name = key.partition("::")
+        if path not in self.texts:
+            return None
+        found = self.outline(path)
+        return found.definitions.get(name) if found else None
+
+    def class_at(self, key: str) -> ClassOutline | None:
+        path, _, name = key.partition("::")
+        if path not in self.texts:
+            return None
+        found = self.outline(path)
+        return found.classes.get(name) if found else None
+
+    def body(self, definition: Definition) -> Body | None:
+        key = definition.key
+        if key not in self._bodies:
+            from kvlint.analysis.lower import lower
+
+            self._bodies[key] = None
+            source = self.outline(definition.path)
+            if source is not None:
+                try:
+                    self._bodies[key] = lower(source, definition)
+                except Exception as error:  # a body that cannot be lowered costs only itself
+                    self.lost = getattr(self, "lost", 0) + 1
+                    _debug(definition, error)
+        return self._bodies[key]
+
+    def span(self, body: Body, mark: Mark) -> Span:
+        return Span(body.definition.path, *body.at(mark))
+
+    def written(self, span: Span) -> str | None:
+        """The source text of a span on one line, None where it takes several."""
+        source = self.outline(span.path)
+        if source is None or span.line != span.end_line:
+            return None
+        line = source.lines[span.line - 1]
+        return line[span.column - 1 : span.end_column - 1]
+
+    def holding(
+        self, *patterns: re.Pattern[str], file: re.Pattern[str] | None = None
+    ) -> Iterator[Body]:
+        """Bodies of the definitions that each of the patterns matches, kernels left out.
+
+        `file`: what the file must hold besides. By path and line.
+        """
+        first, *others = patterns
+        for path in sorted(self.texts):
+            text = self.texts[path]
+            if any(p.search(text) is None for p in (*others, *([file] if file else []))):
+                continue
+            hits = [m.start() for m in first.finditer(text)]
+            yield from self.bodies_at(path, hits, *others)
+
+    def bodies_at(
+        self, path: str, offsets: Sequence[int], *patterns: re.Pattern[str]
+    ) -> Iterator[Body]:
+        """Bodies around these offsets of a file, those that hold the patterns."""
+        source = self.outline(path) if offsets else None
+        for definition in self._covering(path, offsets):
+            own = source.text(definition) if source else ""
+            if "jit" in definition.decorators or not all(p.search(own) for p in patterns):
+                continue
+            body = self.body(definition)
+            if body is not None:
+                yield body
+
+    def _covering(self, path: str, offsets: Sequence[int]) -> list[Definition]:
+        found = self.outline(path) if offsets else None
+        if found is None:
+            return []
+        text = self.texts[path]
+        result: dict[str, Definition] = {}
+        line, position = 1, 0
+        for offset in offsets:
+            line += text.count("\n", position, offset)
+            position = offset
+            definition = found.at(line)
+            if definition is not None:
+                result[definition.key] = definition
+        return list(result.values())
+
+    def mentioning(self, name: str, *, after: str = "", before: str = "") -> list[Definition]:
+        """Definitions whose text holds the identifier `name` (behind `before`, in front of
+        `after`); [] when too many do."""
+        key = f"{before}{name}{after}"
+        if key not in self._mentions:
+            found: list[Definition] = []
+            for path in sorted(self.texts):
+                text = self.texts[path]
+                if key not in text:
+                    continue
+                hits = [
+                    at
+                    for at in occurrences(text, name)
+                    if text.startswith(after, at + len(name)) and text.endswith(before, 0, at)
+                ]
+                found.extend(self._covering(path, hits))
+                if len(found) > MANY_PLACES:
+                    found = []
+                    break
+            self._mentions[key] = found
+        return self._mentions[key]
+
+    def defined(self, name: str) -> list[str]:
+        """Keys `path::qualified.name` of functions and classes with this last name."""
+        if self._defined is None:
+            pattern = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.M)
+            table: dict[str, list[str]] = defaultdict(list)
+            for path in sorted(self.texts):
+                for short in set(pattern.findall(self.texts[path])):
+                    table[short].append(path)
+            self._defined = table
+        keys: list[str] = []
+        for path in self._defined.get(name, ()):
+            found = self.outline(path)
+            if found is None:
+                continue
+            full = (*found.definitions, *found.classes)
+            keys.extend(f"{path}::{key}" for key in full if key.rpartition(".")[2] == name)
+        return keys
+
+
+def occurrences(text: str, name: str) -> Iterator[int]:
+    """Offsets of the identifier `name`; a regular expression with word ends is slower."""
+    at = text.find(name)
+    while at >= 0:
+        end = at + len(name)
+        before, after = text[at - 1 : at], text[end : end + 1]
+        if not (before.isalnum() or before == "_" or after.isalnum() or after == "_"):
+            yield at
+        at = text.find(name, end)
+
+
+def _decode(data: bytes) -> str:
+    import io
+    import tokenize
+
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    return io.TextIOWrapper(io.BytesIO(data), encoding, newline=None).read()
+
+
+def _fault(path: str, name: str, message: str) -> Fault:
+    return Fault(name, Span(path, 1, 1, 1, 1), message)
+
+
+def _debug(definition: Definition, error: Exception) -> None:
+
+    if os.environ.get("KVLINT_DEBUG"):
+        print(f"kvlint: {definition.key}: {type(error).__name__}: {error}", file=sys.stderr)

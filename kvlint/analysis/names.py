@@ -1,0 +1,107 @@
+"""Names of a project: what a dotted name means, and which class is a kind of which."""
+
+import re
+from collections import defaultdict
+
+from kvlint.analysis.files import Files
+from kvlint.analysis.outline import Definition, module_of
+from kvlint.findings import Fault
+
+
+class Names(Files):
+    def __init__(self, texts: dict[str, str], faults: list[Fault] | None = None) -> None:
+        super().__init__(texts, faults)
+        self._modules = {module_of(path): path for path in texts}
+        self._families: dict[str, tuple[str, ...]] = {}
+        self._children: dict[str, list[str]] | None = None
+
+    def lookup(self, dotted: str, depth: int = 0) -> str | None:
+        """Key of a function or class by its dotted name, through re-exports."""
+        module, _, name = dotted.rpartition(".")
+        rest = name
+        while module:
+            path = self._modules.get(module)
+            if path is not None:
+                found = self.outline(path)
+                if found is None:
+                    return None
+                if rest in found.definitions or rest in found.classes:
+                    return f"{path}::{rest}"
+                head, _, tail = rest.partition(".")
+                target = found.imports.get(head)
+                if target and depth < 4 and target != dotted:
+                    return self.lookup(f"{target}.{tail}" if tail else target, depth + 1)
+                return None
+            module, _, head = module.rpartition(".")
+            rest = f"{head}.{rest}"
+        return None
+
+    def family(self, class_key: str) -> tuple[str, ...]:
+        """The class and its bases as far as the project knows them, nearest first."""
+        if class_key not in self._families:
+            self._families[class_key] = (class_key,)
+            chain = [class_key]
+            known = self.class_at(class_key)
+            if known is not None:
+                path = known.path
+                for base in known.bases:
+                    key = self.class_named(path, base)
+                    if key and key != class_key:
+                        chain.extend(k for k in self.family(key) if k not in chain)
+            self._families[class_key] = tuple(chain)
+        return self._families[class_key]
+
+    def external_bases(self, class_key: str) -> set[str]:
+        """Dotted names of bases that no project file defines."""
+        result: set[str] = set()
+        for key in self.family(class_key):
+            known = self.class_at(key)
+            found = self.outline(known.path) if known else None
+            if known is None or found is None:
+                continue
+            for base in known.bases:
+                if self.class_named(known.path, base) is None:
+                    head, _, tail = base.partition(".")
+                    resolved = found.imports.get(head, head)
+                    result.add(f"{resolved}.{tail}" if tail else resolved)
+        return result
+
+    def class_named(self, path: str, name: str) -> str | None:
+        found = self.outline(path)
+        if found is None or not name:
+            return None
+        if name in found.classes:
+            return f"{path}::{name}"
+        head, _, tail = name.partition(".")
+        target = found.imports.get(head)
+        if target is None:
+            return None
+        key = self.lookup(f"{target}.{tail}" if tail else target)
+        return key if key and self.class_at(key) else None
+
+    def heirs(self, class_key: str) -> list[str]:
+        if self._children is None:
+            table: dict[str, list[str]] = defaultdict(list)
+            name = re.compile(r"^[ \t]*class[ \t]+\w+\(", re.M)
+            for path in sorted(self.texts):
+                if not name.search(self.texts[path]):
+                    continue
+                found = self.outline(path)
+                for known in found.classes.values() if found else ():
+                    for base in known.bases:
+                        table[base.rpartition(".")[2]].append(known.key)
+            self._children = table
+        short = class_key.partition("::")[2].rpartition(".")[2]
+        return [k for k in self._children.get(short, ()) if class_key in self.family(k)]
+
+    def home(self, class_key: str) -> list[str]:
+        """Files that define the class, its bases and its heirs."""
+        keys = [*self.family(class_key), *self.heirs(class_key)]
+        return sorted({key.partition("::")[0] for key in keys} & self.texts.keys())
+
+    def is_abstract(self, definition: Definition) -> bool:
+        source = self.outline(definition.path)
+        text = source.text(definition) if source else ""
+        return "abstractmethod" in definition.decorators or (
+            "NotImplementedError" in text and "return " not in text
+        )
