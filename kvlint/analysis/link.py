@@ -173,9 +173,14 @@ class Program(Names):
         short = definition.short
         if short == "__init__":
             short = definition.class_name.rpartition(".")[2]
+        called = self.mentioning(short, after="(")
         if short in apis().common:
-            return
-        for caller in self.mentioning(short, after="("):
+            # A name that everybody has: only its own class can be meant with certainty.
+            home = set(self.home(f"{definition.path}::{definition.class_name}"))
+            called = [
+                d for d in self.mentioning(short, before="self.", after="(") if d.path in home
+            ]
+        for caller in called:
             body = self.body(caller)
             if body is None:
                 continue

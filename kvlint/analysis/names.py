@@ -7,13 +7,15 @@ from kvlint.analysis.files import Files
 from kvlint.analysis.outline import Definition, module_of
 from kvlint.findings import Fault
 
+_DERIVED = re.compile(r"^[ \t]*class[ \t]+(\w+)\(([^()]*)\)", re.M)
+
 
 class Names(Files):
     def __init__(self, texts: dict[str, str], faults: list[Fault] | None = None) -> None:
         super().__init__(texts, faults)
         self._modules = {module_of(path): path for path in texts}
         self._families: dict[str, tuple[str, ...]] = {}
-        self._children: dict[str, list[str]] | None = None
+        self._children: dict[str, list[tuple[str, str]]] | None = None
 
     def lookup(self, dotted: str, depth: int = 0) -> str | None:
         """Key of a function or class by its dotted name, through re-exports."""
@@ -80,19 +82,24 @@ class Names(Files):
         return key if key and self.class_at(key) else None
 
     def heirs(self, class_key: str) -> list[str]:
+        """Classes of the project that derive from this one, by way of others too."""
         if self._children is None:
-            table: dict[str, list[str]] = defaultdict(list)
-            name = re.compile(r"^[ \t]*class[ \t]+\w+\(", re.M)
+            # By text first: most files need no outline for it.
+            table: dict[str, list[tuple[str, str]]] = defaultdict(list)
             for path in sorted(self.texts):
-                if not name.search(self.texts[path]):
-                    continue
-                found = self.outline(path)
-                for known in found.classes.values() if found else ():
-                    for base in known.bases:
-                        table[base.rpartition(".")[2]].append(known.key)
+                for name, bases in _DERIVED.findall(self.texts[path]):
+                    for base in bases.split(","):
+                        table[base.strip().rpartition(".")[2]].append((path, name))
             self._children = table
         short = class_key.partition("::")[2].rpartition(".")[2]
-        return [k for k in self._children.get(short, ()) if class_key in self.family(k)]
+        found: list[str] = []
+        for path, name in self._children.get(short, ()):
+            source = self.outline(path)
+            for full in source.classes if source else ():
+                key = f"{path}::{full}"
+                if full.rpartition(".")[2] == name and class_key in self.family(key):
+                    found.append(key)
+        return found
 
     def home(self, class_key: str) -> list[str]:
         """Files that define the class, its bases and its heirs."""

@@ -161,6 +161,8 @@ class Origins:
                 return symbol == "is not"
             case Operation("is" | "is not" as symbol, Operation() | Fold() | Many(), Literal(None)):
                 return symbol == "is not"
+            case Operation("is" | "is not" as symbol, Literal(value), Literal(None)):
+                return (value is None) == (symbol == "is")
         return None
 
     def _parameter(self, at: Origin, function: str, name: str) -> Iterator[Origin]:
