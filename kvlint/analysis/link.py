@@ -12,7 +12,18 @@ from kvlint.analysis.files import MANY_PLACES, occurrences
 from kvlint.analysis.forms import normal
 from kvlint.analysis.names import Names
 from kvlint.analysis.outline import Definition
-from kvlint.analysis.terms import Call, Field, Item, Opaque, Parameter, Term, This, bounded, replace
+from kvlint.analysis.terms import (
+    Call,
+    Field,
+    Item,
+    Literal,
+    Opaque,
+    Parameter,
+    Term,
+    This,
+    bounded,
+    replace,
+)
 from kvlint.analysis.vocabulary import apis
 from kvlint.findings import Fault
 
@@ -228,7 +239,7 @@ class Program(Names):
         def step(part: Term) -> Term | None:
             match part:
                 case Parameter(function, name) if function == callee.key:
-                    return bound.get(name, Opaque(f"default of {name}"))
+                    return bound.get(name, default_of(callee, name))
                 case This(owner) if owner == this and receiver is not None:
                     return receiver
             return None
@@ -302,3 +313,11 @@ def _written(text: str, at: int, length: int) -> bool:
     if text[at - 1 : at] == ".":
         return _AFTER.match(text, at + length) is not None
     return _KEYWORD.match(text, at + length) is not None
+
+
+def default_of(callee: Definition, name: str) -> Term:
+    """What a parameter is when no argument is given for it."""
+    for parameter, value in callee.defaults:
+        if parameter == name:
+            return Literal(value)
+    return Opaque(f"default of {name}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from kvlint.analysis.bodies import Body, Store
 from kvlint.analysis.forms import is_part, item, part
-from kvlint.analysis.link import Program
+from kvlint.analysis.link import Program, default_of
 from kvlint.analysis.outline import Definition
 from kvlint.analysis.showing import brief, show
 from kvlint.analysis.terms import (
@@ -169,7 +169,8 @@ class Origins:
         if at.frame is not None and at.frame.callee == function:
             value = dict(at.frame.bound).get(name)
             if value is None:
-                yield _with(at, Literal(None))
+                callee = self.program.definition(function)
+                yield _with(at, default_of(callee, name) if callee else Literal(None))
                 return
             yield Origin(
                 value, at.frame.body, at.frame.outer, at.facts, (*at.steps, at.frame.step),
@@ -180,7 +181,7 @@ class Origins:
         if definition is None:
             return
         for frame in self.frames(definition):
-            value = dict(frame.bound).get(name, Literal(None))
+            value = dict(frame.bound).get(name, default_of(definition, name))
             steps = (*at.steps, frame.step)
             yield Origin(value, frame.body, None, at.facts, steps, at.by_name, at.wire)
 

@@ -25,7 +25,7 @@ class Definition:
     annotations: tuple[tuple[str, str], ...]
     decorators: tuple[str, ...]
     class_name: str
-    zero_defaults: tuple[str, ...] = ()
+    defaults: tuple[tuple[str, object], ...] = ()
     returns: str = ""
 
     @property
@@ -39,6 +39,11 @@ class Definition:
     @property
     def is_static(self) -> bool:
         return "staticmethod" in self.decorators
+
+    @property
+    def zero_defaults(self) -> list[str]:
+        """Parameters that are 0 unless said otherwise."""
+        return [name for name, value in self.defaults if value == 0 and value is not False]
 
     @property
     def receives(self) -> str | None:
@@ -147,22 +152,22 @@ def _definition(
         annotations=tuple((a.arg, _annotation(a.annotation)) for a in listed if a.annotation),
         decorators=tuple(_dotted(d).rpartition(".")[2] for d in node.decorator_list),
         class_name=owner,
-        zero_defaults=tuple(_zero_defaults(arguments)),
+        defaults=tuple(_defaults(arguments)),
         returns=_annotation(node.returns),
     )
 
 
-def _zero_defaults(arguments: ast.arguments) -> list[str]:
-    """Parameters that are 0 unless said otherwise."""
+def _defaults(arguments: ast.arguments) -> list[tuple[str, object]]:
+    """Parameters with a constant default, and the constant."""
     listed = [*arguments.posonlyargs, *arguments.args]
     pairs = [
         *zip(reversed(listed), reversed(arguments.defaults), strict=False),
         *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
     ]
     return [
-        argument.arg
+        (argument.arg, default.value)
         for argument, default in pairs
-        if isinstance(default, ast.Constant) and default.value == 0 and default.value is not False
+        if isinstance(default, ast.Constant)
     ]
 
 
