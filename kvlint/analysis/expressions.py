@@ -61,10 +61,12 @@ class Expressions:
         self._first_loop = crc32(outline.path.encode()) << 40 | body.definition.first_line << 16
         self._loop_count = 0
         self.testing = False
+        self.nodes: list[cst.CSTNode] = []
         self._memo_calls: set[int] = set()
 
     def place(self, node: cst.CSTNode) -> Mark:
-        return id(node)
+        self.nodes.append(node)
+        return len(self.nodes) - 1
 
     def new_loop(self, over: Term, node: cst.CSTNode) -> int:
         self._loop_count += 1

@@ -264,7 +264,7 @@ def _handed(program: Program, origin: Origin, stride: Term) -> tuple[Origin, Spa
 def _span(program: Program, body: Body, term: Term, called: Term | None = None) -> Span:
     """Where a term stands; of what a helper computes, where it is called."""
     found = body.place_of(term) or (body.place_of(called) if called is not None else None)
-    return program.span(body, found[0] if found else 0)
+    return program.span(body, found[0] if found else -1)
 
 
 def _compared(

@@ -17,7 +17,7 @@ from kvlint.analysis.blocks import (
     merge,
     raises,
 )
-from kvlint.analysis.bodies import Body, Guard, Place, Root, Store, Where
+from kvlint.analysis.bodies import Body, Guard, Mark, Place, Root, Store, Where
 from kvlint.analysis.expressions import Environment, Expressions
 from kvlint.analysis.forms import part
 from kvlint.analysis.outline import Definition, Outline
@@ -45,26 +45,42 @@ _TERMINATING = (cst.Raise, cst.Return, cst.Continue, cst.Break)
 
 
 def lower(outline: Outline, definition: Definition) -> Body:
-    """Raises `cst.ParserSyntaxError` where libcst cannot read what `ast` could."""
+    """Raises `cst.ParserSyntaxError` where libcst cannot read what `ast` could.
+
+    The tree is dropped: the few bodies whose places are asked for are lowered once more,
+    and a mark is the number of the node in the order of lowering, the same each time.
+    """
+    body = Body(definition, places=lambda: _places(outline, definition))
+    _run(outline, body)
+    return body
+
+
+def _run(outline: Outline, body: Body) -> tuple[cst.Module, int, list[cst.CSTNode]]:
+    """Lower into `body`: the tree, by how many lines it lies off, the marked nodes."""
+    definition = body.definition
     text = outline.text(definition)
     offset = definition.first_line - 1
     if definition.column:
         text, offset = "if 1:\n" + text, offset - 1
     module = cst.parse_module(text if text.endswith("\n") else text + "\n")
-
-    def marked() -> dict[int, Place]:
-        return {
-            mark: (line + offset, column, end_line + offset, end_column)
-            for mark, (line, column, end_line, end_column) in places(module).items()
-        }
-
-    body = Body(definition, places=marked)
     statement: Any = module.body[0]
     if definition.column:
         statement = statement.body.body[0]
+    statements = _Statements(outline, body)
     if isinstance(statement, cst.FunctionDef):
-        _Statements(outline, body).function(statement)
-    return body
+        statements.function(statement)
+    return module, offset, statements.nodes
+
+
+def _places(outline: Outline, definition: Definition) -> dict[Mark, Place]:
+    module, offset, nodes = _run(outline, Body(definition))
+    found = places(module)
+    result: dict[Mark, Place] = {}
+    for mark, node in enumerate(nodes):
+        if id(node) in found:
+            line, column, end_line, end_column = found[id(node)]
+            result[mark] = (line + offset, column, end_line + offset, end_column)
+    return result
 
 
 class _Statements(Expressions):

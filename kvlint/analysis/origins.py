@@ -295,7 +295,7 @@ class Origins:
                 continue
             bound = tuple(self.program.bind(call, callee).items())
             place = at.body.place_of(call)
-            span = self.program.span(at.body, place[0] if place else 0)
+            span = self.program.span(at.body, place[0] if place else -1)
             frame = Frame(callee.key, bound, at.body, at.frame, Step(span, f"calls {callee.short}"))
             for root in inner.returns:
                 if root.term != Literal(None):
