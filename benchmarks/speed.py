@@ -17,7 +17,16 @@ KVLINT = [
     *(sys.executable, "-m", "kvlint", "check", "--select", "KV101,KV102,KV103"),
     *("--output-format", "json", "--no-cache", "."),
 ]
-RUFF = ["ruff", "check", "--isolated", "--no-cache", "--select", "B905", "-q", "."]
+RUFF = [
+    str(Path(sys.executable).with_name("ruff")),
+    "check",
+    "--isolated",
+    "--no-cache",
+    "--select",
+    "B905",
+    "-q",
+    ".",
+]
 
 
 def seconds(command: list[str], tree: Path) -> float:

@@ -9,7 +9,7 @@ any other, which is then a free quantity of each region.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from itertools import accumulate
 from operator import eq, floordiv, le, mul
@@ -33,8 +33,7 @@ class _Formula:
     __slots__ = ()
 
     def __str__(self) -> str:
-        text = _text(self, "i")  # type: ignore[arg-type]
-        return text.replace("region length of", "length of")
+        return _words(self, "i")  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +146,13 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Counterexample:
-    """A list of regions, and the first region of it for which a relation breaks.
+    """A list of regions, and the first region of it for which `relation` breaks.
 
     Quantities other than slots and unknown names are those that were looked at, by name.
+    `left` and `right` are the values of the relation's sides.
     """
 
+    relation: Relation
     slots: Column
     quantities: tuple[tuple[str, Column], ...]
     unknowns: tuple[tuple[str, int], ...]
@@ -166,8 +167,15 @@ class Counterexample:
         return (
             f"{regions} of {_series(self.slots)} {'slot' if self.slots == (1,) else 'slots'}"
             f"{' (' + '; '.join(named) + ')' if named else ''}: "
-            f"region {self.region}: left {self.left}, right {self.right}"
+            f"region {self.region}: {self._sides()}"
         )
+
+    def _sides(self) -> str:
+        values = ((self.relation.left, self.left), (self.relation.right, self.right))
+        sides = [(_words(side, str(self.region)), value) for side, value in values]
+        named = [f"{words} is {value}" for words, value in sides if words != str(value)]
+        bare = [f"against {value}" for words, value in sides if words == str(value)]
+        return ", ".join((*named, *bare))
 
     @property
     def case(self) -> Case:
@@ -176,10 +184,15 @@ class Counterexample:
         return Case(len(self.slots), columns, dict(self.unknowns))
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-safe."""
-        columns = {name: list(column) for name, column in self.quantities}
-        mappings = {"quantities": columns, "unknowns": dict(self.unknowns)}
-        return asdict(self) | {"slots": list(self.slots)} | mappings
+        """JSON-safe, the relation left out: it is the assumption's."""
+        return {
+            "slots": list(self.slots),
+            "quantities": {name: list(column) for name, column in self.quantities},
+            "unknowns": dict(self.unknowns),
+            "region": self.region,
+            "left": self.left,
+            "right": self.right,
+        }
 
 
 def refute(relation: Relation, guards: Sequence[Relation] = ()) -> Counterexample | None:
@@ -272,8 +285,15 @@ def _counterexample(
     region = list(map(_TESTS[relation.operator], lefts, rights)).index(False)
     others = sorted(item for item in case.columns.items() if item[0] != "slots")
     unknowns = tuple(sorted(case.unknowns.items()))
-    slots = case.columns["slots"]
-    return Counterexample(slots, tuple(others), unknowns, region, lefts[region], rights[region])
+    return Counterexample(
+        relation=relation,
+        slots=case.columns["slots"],
+        quantities=tuple(others),
+        unknowns=unknowns,
+        region=region,
+        left=lefts[region],
+        right=rights[region],
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -335,8 +355,12 @@ def _nodes(expression: Expression) -> Iterator[Expression]:
             yield from _nodes(child)
 
 
+def _words(expression: Expression, i: str) -> str:
+    """In words; `i` is the letter or the number of the region that is spoken of."""
+    return _text(expression, i).replace("region length of", "length of")
+
+
 def _text(expression: Expression, i: str) -> str:
-    """In words; `i` names the region that is spoken of."""
     match expression:
         case Own(quantity):
             return f"{quantity} of region {i}"
@@ -359,7 +383,7 @@ def _text(expression: Expression, i: str) -> str:
         case Starts(Number(1)):
             return i
         case Starts(count) if any(isinstance(node, Own | Starts) for node in _nodes(count)):
-            j = chr(ord(i) + 1)
+            j = "j" if i.isdecimal() else chr(ord(i) + 1)
             return f"sum of {_operand(count, j)} over {j} < {i}"
         case Starts(count):
             return f"{i} * {_operand(count, i)}"

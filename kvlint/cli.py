@@ -4,11 +4,13 @@ Commands live one in a file in `kvlint.commands`, each as `command`, and are imp
 asked for, so that help and documents need neither the parser nor the colours.
 """
 
+import difflib
 import importlib
 import io
 import os
 import pkgutil
 import sys
+from pathlib import Path
 
 import click
 
@@ -20,6 +22,9 @@ from kvlint.engine.errors import RuleError, UsageError, one_line
 # Exit codes as Ruff has them; 0 and 1 belong to `check`.
 FAILED = 2
 INTERRUPTED = 130
+
+# What click raises to show help where nothing is asked for; before 8.2 it shows it by itself.
+_HELP_INSTEAD = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 
 class Commands(click.Group):
@@ -35,6 +40,21 @@ class Commands(click.Group):
         module = importlib.import_module(f"kvlint.commands.{cmd_name}")
         command: click.Command = module.command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, known = args[0], self.list_commands(ctx)
+        if name not in known and not name.startswith("-"):
+            raise UsageError(f"no such command: {name}; {_instead(name, known)}")
+        return super().resolve_command(ctx, args)
+
+
+def _instead(name: str, known: list[str]) -> str:
+    if Path(name).exists():
+        return f"did you mean `kvlint check {name}`?"
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
 
 
 @click.command(
@@ -56,13 +76,24 @@ def main() -> None:
     sys.exit(_run())
 
 
+def _in_our_style(error: click.ClickException) -> str:
+    """A message of click's as one line that goes on after `kvlint: `."""
+    text = " ".join(error.format_message().split()).removesuffix(".")
+    ctx = getattr(error, "ctx", None)
+    where = f"; see `{ctx.command_path} --help`" if isinstance(ctx, click.Context) else ""
+    return f"{text[:1].lower()}{text[1:]}{where}"
+
+
 def _run() -> int:
     try:
         code = app.main(prog_name="kvlint", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except click.ClickException as error:
+    except _HELP_INSTEAD as error:
         error.show()
+        return FAILED
+    except click.ClickException as error:
+        complain(_in_our_style(error))
         return FAILED
     except UsageError as error:
         complain(str(error))

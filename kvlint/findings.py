@@ -47,6 +47,12 @@ class Span:
     end_line: int
     end_column: int
 
+    def __post_init__(self) -> None:
+        # Syntax trees count columns from 0: a rule that forgets it is told, not shifted by one.
+        if self.line < 1 or self.column < 1:
+            place = f"{self.path}:{self.line}:{self.column}"
+            raise ValueError(f"a span counts lines and columns from 1, not {place}")
+
     def __str__(self) -> str:
         return f"{self.path}:{self.line}"
 
@@ -74,7 +80,8 @@ class Claim:
 
     `scope` is the definition that `at` lies in (`path::qualified.name`) and `subject` the
     roles and values meant, without line numbers: with code and relation they make
-    the id. `unresolved` names each term nobody could resolve, with the reason.
+    the id. `unresolved` names each term nobody could resolve, with the reason; `by_name_only`
+    says that names alone tell what the values are.
     """
 
     code: str
@@ -112,6 +119,7 @@ class Finding:
     trace: tuple[Step, ...]
     guard: Step | None
     unresolved: tuple[str, ...] = ()
+    by_name_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,4 +182,5 @@ def decide(claim: Claim, name: str, severity: Severity, confidence: Confidence) 
         trace=claim.trace,
         guard=guard,
         unresolved=claim.unresolved,
+        by_name_only=claim.by_name_only,
     )

@@ -1,7 +1,8 @@
 """What every rule is: one class in one file of `kvlint.rules`, documented by its docstring.
 
-A new rule is a new file; nothing else is edited. This module, and what a rule imports when it
-is loaded, stay clear of the parser: `kvlint rules` and `kvlint explain` only read documents.
+A new rule is a new file; nothing else is edited. The README shows a complete one. This module,
+and what a rule imports when it is loaded, stay clear of the parser: `kvlint rules` and
+`kvlint explain` only read documents.
 """
 
 import inspect
@@ -16,7 +17,9 @@ from kvlint.findings import Claim, Confidence, Severity
 if TYPE_CHECKING:
     from kvlint.analysis.link import Program
 
-# The headings of a rule's docstring, in order, each written as `## Heading`.
+# The headings of a rule's docstring, each written as `## Heading`: all of them, in this order.
+# Each has text below it; under "Example" and "Use instead", which stand for BAD and GOOD, it may
+# be missing. "References" holds a link that starts with https://.
 HEADINGS = (
     "What it assumes",
     "Why it breaks",
@@ -56,9 +59,12 @@ class Rule(ABC):
     """Base of all rules.
 
     `BAD` and `GOOD` are small modules that tests run: the rule reports the first, by default,
-    and stays silent on the second. `preview` rules are off until selected by their full code.
+    and no rule reports the second. `BAD` holds one of the words of cache memory without which
+    no file is read (`triggers` in `kvlint/analysis/vocabulary/nouns.toml`), `data_ptr` or
+    `num_slots` for example. `preview` rules are off until selected by their full code or name.
     """
 
+    # KV9xx is never used by the project: these codes are free for rules of one's own.
     code: ClassVar[str]
     severity: ClassVar[Severity]
     confidence: ClassVar[Confidence] = Confidence.HIGH

@@ -170,38 +170,47 @@ def test_a_guard_that_says_the_same_settles_it() -> None:
 @pytest.mark.parametrize(
     ("relation", "guards", "says"),
     [
-        (CONSTANT_STRIDE, [], "3 regions of 2, 1, 1 slots: region 2: left 3, right 4"),
+        (
+            CONSTANT_STRIDE,
+            [],
+            "3 regions of 2, 1, 1 slots: region 2: descriptors before region 2 is 3, 2 * S0 is 4",
+        ),
         (
             Relation(Own("device"), "=", Unknown("rank")),
             [],
-            "1 region of 1 slot (device 2; rank 1): region 0: left 2, right 1",
+            "1 region of 1 slot (device 2; rank 1): region 0: device of region 0 is 2, rank is 1",
         ),
         (
             Relation(ITEM, "divides", LENGTH),
             [],
-            "1 region of 1 slot (item length 2; region length 3): region 0: left 2, right 3",
+            "1 region of 1 slot (item length 2; region length 3): "
+            "region 0: item length of region 0 is 2, length of region 0 is 3",
         ),
         (
             Relation(Quotient(LENGTH, ITEM), "=", SLOTS),
             [Relation(Own("transfer length"), "<=", ITEM)],
             "1 region of 1 slot (item length 2; region length 1; transfer length 1): "
-            "region 0: left 0, right 1",
+            "region 0: "
+            "(length of region 0) // (item length of region 0) is 0, slots of region 0 is 1",
         ),
         (
             Relation(Starts(SLOTS), "<=", Number(2**31 - 1)),
             [],
-            "2 regions of 2147483648, 1 slots: region 1: left 2147483648, right 2147483647",
+            "2 regions of 2147483648, 1 slots: region 1: "
+            "descriptors before region 1 is 2147483648, against 2147483647",
         ),
         (
             Relation(SLOTS, "<=", Product(Number(8), Number(8))),
             [],
-            "1 region of 65 slots: region 0: left 65, right 64",
+            "1 region of 65 slots: region 0: slots of region 0 is 65, 8 * 8 is 64",
         ),
         (
             Relation(Starts(Product(SLOTS, ITEM)), "=", Starts(Product(FIRST, ITEM))),
             [Relation(Number(576), "=", ITEM)],
             "3 regions of 2, 1, 1 slots (item length 576, 576, 576): "
-            "region 2: left 1728, right 2304",
+            "region 2: "
+            "sum of ((slots of region j) * (item length of region j)) over j < 2 is 1728, "
+            "sum of ((slots of region 0) * (item length of region j)) over j < 2 is 2304",
         ),
     ],
 )
@@ -318,7 +327,8 @@ def pool(*slots: int, **fields: Any) -> list[Region]:
 def test_a_real_list_is_decided() -> None:
     assert holds(CONSTANT_STRIDE, pool(164, 164, 288))
     assert str(breaks_on(CONSTANT_STRIDE, pool(164, 161, 288))) == (
-        "3 regions of 164, 161, 288 slots: region 2: left 325, right 328"
+        "3 regions of 164, 161, 288 slots: region 2: "
+        "descriptors before region 2 is 325, 2 * S0 is 328"
     )
     assert holds(Relation(Unknown("n"), "<=", SLOTS), pool(164, 161), {"n": 161, "other": 999})
 

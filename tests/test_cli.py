@@ -60,6 +60,25 @@ def test_a_reader_that_leaves_early_causes_no_traceback(tmp_path):
     assert "Exception ignored" not in ran.stderr
 
 
+@pytest.mark.parametrize(
+    ("command", "hint"),
+    [
+        ("chekc", "did you mean check?"),
+        ("a.py", "did you mean `kvlint check a.py`?"),
+        ("nonsense", "there are check, explain, rules"),
+    ],
+)
+def test_an_unknown_command_gets_a_suggestion(tmp_path, monkeypatch, capsys, command, hint):
+    from kvlint.cli import main
+
+    (tmp_path / "a.py").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["kvlint", command])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert capsys.readouterr().err == f"kvlint: no such command: {command}; {hint}\n"
+
+
 def test_a_failure_of_kvlint_itself_is_one_line_and_a_traceback_on_demand(monkeypatch, capsys):
     from kvlint.cli import main
 

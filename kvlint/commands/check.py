@@ -12,10 +12,11 @@ from kvlint.engine.check import check
 from kvlint.engine.discover import find_project
 from kvlint.engine.errors import RuleError, UsageError
 from kvlint.engine.registry import all_rules
-from kvlint.engine.selection import select
+from kvlint.engine.selection import EVERYTHING, select
 from kvlint.findings import Confidence
 from kvlint.reporters import FORMATS, reporter, statistics
 from kvlint.reporters.paint import paint_for
+from kvlint.reporters.summary import last_line
 from kvlint.reporters.view import Choice, Place, View, view
 
 # What `--show-guarded` stands for when it stands alone.
@@ -38,8 +39,8 @@ class _Command(click.Command):
     "chosen",
     multiple=True,
     metavar="CODES",
-    help="Rules to run: codes or how they begin, comma separated, or ALL (the default). "
-    "A preview rule runs when its full code is given.",
+    help="Rules to run: codes, how they begin, or names, comma separated, or ALL (the default). "
+    "A preview rule runs when its full code or name is given.",
 )
 @click.option(
     "--ignore",
@@ -60,7 +61,8 @@ class _Command(click.Command):
     type=click.Choice([str(confidence) for confidence in Confidence]),
     default="high",
     show_default=True,
-    help="Show what is at least this sure; what is conditional is medium.",
+    help="Show what is at least this sure. What rests on names alone, or on a value that "
+    "could not be resolved, is medium.",
 )
 @click.option(
     "--show-guarded",
@@ -96,8 +98,8 @@ def command(
 
     PATHS choose what is reported; what is known is the whole project around them.
     """
-    rules = select(all_rules(), _split(chosen), _split(ignored))
-    asked = _asked(show_guarded)
+    rules = select(all_rules(), _split(chosen or (EVERYTHING,)), _split(ignored))
+    asked = _asked(show_guarded, paths)
     given = paths or ((asked[0],) if asked else (Path(),))
     root = find_project(given, project)
 
@@ -111,6 +113,9 @@ def command(
     seen = view(report, choice, root, Path.cwd())
 
     write(_lines(seen, output_format, counts))
+    if output_format == "json":
+        # An empty list alone would read as "clean", whatever is hidden.
+        click.echo(last_line(seen), err=True)
     for folder in report.skipped:
         complain(f"skipped {folder}")
     if not report.files:
@@ -135,15 +140,32 @@ def _split(lists: Sequence[str]) -> list[str]:
     return [code.strip() for codes in lists for code in codes.split(",") if code.strip()]
 
 
-def _asked(show_guarded: str | None) -> tuple[Path, int] | None:
+def _asked(show_guarded: str | None, paths: Sequence[Path]) -> tuple[Path, int] | None:
     """The file and the line of `--show-guarded=PATH:LINE`, None without one."""
-    if show_guarded is None or show_guarded == _EVERYWHERE:
+    if show_guarded is None:
         return None
-    path, _, line = show_guarded.rpartition(":")
-    if not path or not (line.isascii() and line.isdigit()) or int(line) < 1:
+    if show_guarded == _EVERYWHERE:
+        for given in paths:
+            place = None if given.exists() else _path_and_line(str(given))
+            if place and place[0].is_file():
+                raise UsageError(f"no such file: {given}; did you mean --show-guarded={given}?")
+        return None
+    place = _path_and_line(show_guarded)
+    if place is None:
         raise UsageError(f"--show-guarded takes PATH:LINE, not {show_guarded!r}")
-    if not Path(path).is_file():
+    path, line = place
+    if not path.is_file():
         raise UsageError(f"no such file: {path}")
+    lines = len(path.read_bytes().splitlines())
+    if line > lines:
+        raise UsageError(f"{path} has {lines} {'line' if lines == 1 else 'lines'}, not {line}")
+    return place
+
+
+def _path_and_line(text: str) -> tuple[Path, int] | None:
+    path, _, line = text.rpartition(":")
+    if not path or not (line.isascii() and line.isdigit()) or int(line) < 1:
+        return None
     return Path(path), int(line)
 
 

@@ -29,9 +29,12 @@ def _text(rule: Rule, paint: Paint) -> Iterator[str]:
     yield ""
     yield documentation.summary
     yield ""
-    preview = "; preview: runs only when selected by its code" if rule.preview else ""
+    preview = "; preview: runs only when selected by its code or name" if rule.preview else ""
     yield f"Severity {rule.severity}, since kvlint {rule.since}{preview}."
-    code = {"Example": rule.BAD, "Use instead": rule.GOOD}
+    code = {
+        "Example": ("In full, found:", rule.BAD),
+        "Use instead": ("In full, silent:", rule.GOOD),
+    }
     for title, text in documentation.sections.items():
         yield ""
         yield paint(f"## {title}", "bold")
@@ -41,7 +44,10 @@ def _text(rule: Rule, paint: Paint) -> Iterator[str]:
         if title in code:
             if text:
                 yield ""
-            yield indent(dedent(code[title]).strip("\n"), "    ")
+            label, module = code[title]
+            yield label
+            yield ""
+            yield indent(dedent(module).strip("\n"), "    ")
 
 
 def _json(rule: Rule) -> Iterator[str]:

@@ -14,6 +14,9 @@ from kvlint.engine.errors import UsageError
 
 MARKERS = ("pyproject.toml", "kvlint.toml", ".git")
 
+# What a given file may end in, besides nothing at all: a script needs no ending.
+PYTHON = (".py", ".pyi", ".pyw")
+
 # Folders that hold what was built or installed, besides everything hidden and every folder
 # with a pyvenv.cfg (a virtual environment, whatever its name).
 SKIPPED = frozenset(
@@ -63,9 +66,9 @@ def find_project(paths: Sequence[Path], project: Path | None = None) -> Path:
 def discover(root: Path, paths: Sequence[Path]) -> Files:
     """All Python files of the project, and those of them that lie in `paths`.
 
-    A given file is read whatever its name or place, and so is a given folder that the walk
-    over the project would skip. Raises UsageError for a path that does not exist, is neither
-    file nor folder, or lies outside the project.
+    A given file is read wherever it lies, and so is a given folder that the walk over the
+    project would skip. Raises UsageError for a path that does not exist, is neither file nor
+    folder, lies outside the project, or ends as Python files do not.
     """
     root = root.resolve()
     unreadable: list[str] = []
@@ -77,6 +80,8 @@ def discover(root: Path, paths: Sequence[Path]) -> Files:
         if real.is_dir():
             reported.update(_walk(real, unreadable))
         elif real.is_file():
+            if real.suffix not in ("", *PYTHON):
+                raise UsageError(f"not a Python file: {path}")
             reported.add(real)
         else:
             raise UsageError(f"neither a file nor a folder: {path}")

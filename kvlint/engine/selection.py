@@ -1,4 +1,4 @@
-"""Which rules run: codes and prefixes of codes, as Ruff's `--select` and `--ignore` take them."""
+"""Which rules run: codes, prefixes of codes and names, as `--select` and `--ignore` take them."""
 
 import difflib
 from collections.abc import Sequence
@@ -8,18 +8,24 @@ from kvlint.rule import Rule
 
 EVERYTHING = "ALL"
 
+_NOT_AT_ALL = -1
+
 
 def select(rules: Sequence[Rule], chosen: Sequence[str], ignored: Sequence[str]) -> list[Rule]:
     """The rules that the selectors leave, in order.
 
-    A selector is a code or the beginning of one, or ALL; no `chosen` means ALL. Where both
-    lists match a rule, the longer selector wins, and `ignored` wins a draw. A preview rule runs
-    only when its full code is chosen. Raises UsageError for a selector that matches no rule.
+    A selector is a code or the beginning of one, a name, which stands for the full code, or
+    ALL, each in any case. Where both lists match a rule, the longer selector wins, and `ignored`
+    wins a draw. A preview rule runs only when its full code is chosen. Raises UsageError for a
+    selector that matches no rule, and when no rule is left.
     """
     for selector in (*chosen, *ignored):
-        if not any(_matches(selector, rule) for rule in rules):
+        if all(_closeness(selector, rule) == _NOT_AT_ALL for rule in rules):
             raise UsageError(_unknown(selector, rules))
-    return [rule for rule in rules if _runs(rule, chosen or [EVERYTHING], ignored)]
+    left = [rule for rule in rules if _runs(rule, chosen, ignored)]
+    if not left:
+        raise UsageError("no rule selected; `kvlint rules` lists them")
+    return left
 
 
 def find(rules: Sequence[Rule], wanted: str) -> Rule:
@@ -31,19 +37,24 @@ def find(rules: Sequence[Rule], wanted: str) -> Rule:
 
 
 def _runs(rule: Rule, chosen: Sequence[str], ignored: Sequence[str]) -> bool:
-    if rule.preview and rule.code not in chosen:
+    closest = _closest(rule, chosen)
+    if rule.preview and closest < len(rule.code):
         return False
-    return _weight(rule, chosen) > _weight(rule, ignored)
+    return closest > _closest(rule, ignored)
 
 
-def _weight(rule: Rule, selectors: Sequence[str]) -> int:
-    """How closely the best selector describes the rule; -1: not at all."""
-    matching = (s for s in selectors if _matches(s, rule))
-    return max((0 if s == EVERYTHING else len(s) for s in matching), default=-1)
+def _closest(rule: Rule, selectors: Sequence[str]) -> int:
+    return max((_closeness(selector, rule) for selector in selectors), default=_NOT_AT_ALL)
 
 
-def _matches(selector: str, rule: Rule) -> bool:
-    return selector == EVERYTHING or (selector != "" and rule.code.startswith(selector))
+def _closeness(selector: str, rule: Rule) -> int:
+    """How much of the rule's code the selector says."""
+    wanted = selector.upper()
+    if wanted == EVERYTHING:
+        return 0
+    if wanted == rule.name.upper():
+        return len(rule.code)
+    return len(wanted) if wanted and rule.code.startswith(wanted) else _NOT_AT_ALL
 
 
 def _unknown(wanted: str, rules: Sequence[Rule]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from kvlint.findings import Fault, Finding, Severity, Span, Status, Step
 from kvlint.reporters.excerpt import MARGIN, excerpt
 from kvlint.reporters.paint import Paint, printable
-from kvlint.reporters.summary import last_line
+from kvlint.reporters.summary import HIDDEN, last_line
 from kvlint.reporters.view import View
 
 # How many further places are listed; `concise` lists every one.
@@ -75,6 +75,8 @@ def _facts(view: View, finding: Finding) -> Iterator[tuple[str, str]]:
         yield "guarded by", _step(view, finding.guard, finding.span)
     for reason in finding.unresolved:
         yield "unresolved", reason
+    if finding.by_name_only and finding.status is not Status.GUARDED:
+        yield HIDDEN[Status.UNGUARDED], "the roles rest on names alone"
     if finding.status is not Status.GUARDED:
         yield "settle it", finding.settle
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from kvlint.findings import Finding, Status
 from kvlint.reporters.paint import Paint
-from kvlint.reporters.summary import last_line
+from kvlint.reporters.summary import HIDDEN, last_line
 from kvlint.reporters.view import View
 
 
@@ -20,6 +20,14 @@ class Row:
     shown: int
     guarded_hidden: int = 0
     conditional_hidden: int = 0
+    less_sure_hidden: int = 0
+
+    def hidden(self) -> dict[Status, int]:
+        return {
+            Status.GUARDED: self.guarded_hidden,
+            Status.CONDITIONAL: self.conditional_hidden,
+            Status.UNGUARDED: self.less_sure_hidden,
+        }
 
 
 def rows(view: View) -> list[Row]:
@@ -33,6 +41,7 @@ def rows(view: View) -> list[Row]:
             shown=_count(view.shown, code),
             guarded_hidden=_count(view.hidden, code, Status.GUARDED),
             conditional_hidden=_count(view.hidden, code, Status.CONDITIONAL),
+            less_sure_hidden=_count(view.hidden, code, Status.UNGUARDED),
         )
         for code, name in names.items()
     ]
@@ -45,14 +54,7 @@ def render(view: View, paint: Paint) -> Iterator[str]:
     table = rows(view)
     width = max((len(str(row.shown)) for row in table), default=1)
     for row in table:
-        hidden = [
-            f"{count} {what}"
-            for count, what in (
-                (row.guarded_hidden, "guarded"),
-                (row.conditional_hidden, "conditional"),
-            )
-            if count
-        ]
+        hidden = [f"{count} {HIDDEN[status]}" for status, count in row.hidden().items() if count]
         rest = f" ({', '.join(hidden)} hidden)" if hidden else ""
         code = paint(f"{row.code or '-':<5}", "bold red")
         yield f"{paint(f'{row.shown:>{width}}', 'bold')}  {code}  {row.name}{rest}"

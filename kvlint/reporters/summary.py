@@ -2,8 +2,15 @@
 
 from collections.abc import Iterable
 
-from kvlint.findings import Finding, Status
+from kvlint.findings import Confidence, Finding, Status
 from kvlint.reporters.view import View
+
+# What a hidden finding is called, here and in statistics; the README explains the words.
+HIDDEN = {
+    Status.GUARDED: "guarded",
+    Status.CONDITIONAL: "conditional",
+    Status.UNGUARDED: "less sure",
+}
 
 
 def last_line(view: View) -> str:
@@ -22,7 +29,13 @@ def _found(view: View) -> str:
     if view.faults:
         files = len({fault.span.path for fault in view.faults})
         parts.append(f"{_count(files, 'file')} not understood")
+    if not parts and _less_certain(view):
+        return "Nothing certain found"
     return ", ".join(parts) or "All checks passed!"
+
+
+def _less_certain(view: View) -> list[Finding]:
+    return [finding for finding in view.hidden if finding.status is not Status.GUARDED]
 
 
 def _nearest(view: View) -> str:
@@ -41,13 +54,18 @@ def _hidden(view: View) -> str:
     by_status = {
         status: _ids(f for f in view.hidden if f.status is status) for status in reversed(Status)
     }
-    names = {
-        Status.GUARDED: "guarded",
-        Status.CONDITIONAL: "conditional",
-        Status.UNGUARDED: f"below {view.choice.minimum} confidence",
-    }
-    parts = [f"{count} {names[status]}" for status, count in by_status.items() if count]
-    return f"{', '.join(parts)} hidden" if parts else ""
+    parts = [f"{count} {HIDDEN[status]}" for status, count in by_status.items() if count]
+    return f"{', '.join(parts)} hidden{_how_to_see(view)}" if parts else ""
+
+
+def _how_to_see(view: View) -> str:
+    """Only where there is nothing else to read: silence must not pass for a verdict."""
+    hidden = _less_certain(view)
+    if not hidden or view.shown or view.faults:
+        return ""
+    enough = next(c for c in Confidence if all(f.confidence.at_least(c) for f in hidden))
+    what = "more" if len(hidden) < len(view.hidden) else "them"
+    return f" (--min-confidence {enough} shows {what})"
 
 
 def _ids(findings: Iterable[Finding]) -> int:

@@ -40,6 +40,17 @@ def test_exit_codes_say_clean_findings_and_wrong_usage(kvlint, here, found):
         (["--show-guarded=a.py"], "--show-guarded takes PATH:LINE, not 'a.py'"),
         (["--show-guarded=a.py:0"], "--show-guarded takes PATH:LINE"),
         (["--show-guarded=gone.py:3"], "no such file: gone.py"),
+        (["--show-guarded=a.py:10"], "a.py has 9 lines, not 10"),
+        (["--show-guarded=pkg/b.py:2"], "pkg/b.py has 1 line, not 2"),
+        (
+            ["--show-guarded", "a.py:2"],
+            "no such file: a.py:2; did you mean --show-guarded=a.py:2?",
+        ),
+        (["--select", ""], "no rule selected"),
+        (["--ignore", "ALL"], "no rule selected"),
+        (["pyproject.toml"], "not a Python file: pyproject.toml"),
+        (["--nonsense"], "no such option"),
+        (["--min-confidence", "sure"], "invalid value for '--min-confidence': 'sure' is not one"),
     ],
 )
 def test_wrong_usage_is_one_line_on_standard_error(kvlint, here, found, arguments, message):
@@ -106,6 +117,16 @@ def test_the_last_line_counts_what_the_options_would_show(kvlint, here, found):
     assert last("--show-guarded") == "1 assumption in 1 file; 1 conditional hidden"
     assert last("--show-guarded", "pkg") == "All checks passed!"
     assert last("--statistics") == "1 assumption in 1 file; 1 guarded, 1 conditional hidden"
+
+
+def test_a_program_that_gets_an_empty_list_is_told_what_is_hidden(kvlint, here, found):
+    found(conditional(span("a.py")))
+    for options in ([], ["--statistics"]):
+        code, out, err = kvlint("check", "--output-format", "json", *options)
+        assert (code, json.loads(out) == []) == (0, not options)
+        assert err == (
+            "Nothing certain found; 1 conditional hidden (--min-confidence medium shows them)\n"
+        )
 
 
 def test_guarded_findings_are_shown_and_do_not_fail(kvlint, here, found):

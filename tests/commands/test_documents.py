@@ -74,7 +74,7 @@ def test_a_rule_is_explained_with_its_examples_in_place(kvlint, wanted):
 
 One count stands for all.
 
-Severity warning, since kvlint 0.1.0; preview: runs only when selected by its code.
+Severity warning, since kvlint 0.1.0; preview: runs only when selected by its code or name.
 
 ## What it assumes
 
@@ -84,9 +84,13 @@ That counts agree.
 
 Read like this:
 
+In full, found:
+
     n = counts[0]
 
 ## Use instead
+
+In full, silent:
 
     n = min(counts)
 

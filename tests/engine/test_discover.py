@@ -34,10 +34,17 @@ def test_a_virtual_environment_is_known_by_its_mark_not_its_name(project):
     assert names(discover(root, [root]).known) == ["a.py"]
 
 
-def test_a_given_file_is_read_whatever_its_name(project):
-    root = project({"a.py": "", "tool": "print()"})
-    assert names(discover(root, [root / "tool"]).reported) == ["tool"]
+@pytest.mark.parametrize("name", ["tool", "a.pyi"])
+def test_a_given_file_is_read_where_the_walk_would_pass_it(project, name):
+    root = project({"a.py": "", name: "print()"})
+    assert names(discover(root, [root / name]).reported) == [name]
     assert names(discover(root, [root]).reported) == ["a.py"]
+
+
+def test_a_given_file_that_ends_as_no_python_does_is_refused(project):
+    root = project({"a.py": ""})
+    with pytest.raises(UsageError, match=r"^not a Python file: .*pyproject\.toml$"):
+        discover(root, [root / "pyproject.toml"])
 
 
 def test_links_are_not_followed_and_a_linked_folder_is_known_by_its_real_name(project):

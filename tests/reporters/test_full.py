@@ -39,7 +39,10 @@ def test_a_finding_shows_place_source_way_and_remedy(root):
         "  it addresses every region (a.py:3)",
         "  regions are built here (pkg/b.py:7)",
         f"  assumes      {SAME_SLOTS}",
-        "  breaks on    2 regions of 2, 1 slots: region 1: left 1, right 2",
+        (
+            "  breaks on    2 regions of 2, 1 slots: region 1: "
+            "slots of region 1 is 1, slots of region 0 is 2"
+        ),
         "  holds today  every count is size // page",
         "  settle it    take the minimum over all regions",
         "",
@@ -60,6 +63,13 @@ def test_a_conditional_finding_names_what_nobody_could_resolve(root):
     assert "KV900 sample-rule [conditional, error, medium]" in text
     assert "  unresolved   n: a parameter without a caller" in text
     assert "breaks on" in text
+
+
+def test_a_finding_that_rests_on_names_alone_says_so(root):
+    text = full([claim(by_name_only=True)], EVERYTHING, root=root)
+    assert "KV900 sample-rule [error, medium]" in text
+    assert "  less sure    the roles rest on names alone" in text
+    assert "less sure" not in full([guarded(by_name_only=True)], EVERYTHING, root=root)
 
 
 def test_an_assumption_with_many_places_is_told_once(root):

@@ -4,7 +4,7 @@ from kvlint.findings import Confidence, Step
 from kvlint.reporters.json import render
 from kvlint.reporters.paint import plain
 from kvlint.reporters.view import Choice
-from tests.samples import SAME_SLOTS, claim, fault, guarded, seen, span
+from tests.samples import SAME_SLOTS, claim, conditional, fault, guarded, seen, span
 
 KEYS = [
     "code",
@@ -15,10 +15,13 @@ KEYS = [
     "end_line",
     "end_column",
     "message",
+    "label",
+    "settle",
     "severity",
     "confidence",
     "status",
     "assumption",
+    "unresolved",
     "trace",
     "guard",
     "url",
@@ -46,9 +49,12 @@ def test_a_finding_is_one_object_with_all_keys():
         "end_line": 2,
         "end_column": 9,
         "message": "every region gets the slots of the first",
+        "label": "taken from region 0",
+        "settle": "take the minimum over all regions",
         "severity": "warning",
         "confidence": "high",
         "status": "unguarded",
+        "unresolved": [],
         "trace": [
             {
                 "path": "pkg/b.py",
@@ -69,6 +75,11 @@ def test_a_guarded_finding_has_its_guard_and_no_counterexample():
     assert found["status"] == "guarded"
     assert found["guard"]["line"] == 9
     assert found["assumption"]["counterexample"] is None
+
+
+def test_what_nobody_could_resolve_is_named():
+    (found,) = objects([conditional()], Choice(Confidence.MEDIUM))
+    assert found["unresolved"] == ["n: a parameter without a caller"]
 
 
 def test_every_place_is_an_object_though_the_assumption_is_one():

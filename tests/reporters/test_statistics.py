@@ -10,6 +10,7 @@ CLAIMS = [
     conditional(),
     claim(code="KV901"),
     guarded(code="KV902"),
+    claim(code="KV903", by_name_only=True),
 ]
 
 
@@ -19,7 +20,11 @@ def test_each_rule_has_one_line_the_most_frequent_first():
         " 1  -      invalid-syntax",
         " 1  KV901  sample-rule",
         " 0  KV902  sample-rule (1 guarded hidden)",
-        "2 assumptions in 1 file, 1 file not understood; 2 guarded, 1 conditional hidden",
+        " 0  KV903  sample-rule (1 less sure hidden)",
+        (
+            "2 assumptions in 1 file, 1 file not understood; "
+            "2 guarded, 1 conditional, 1 less sure hidden"
+        ),
     ]
 
 
@@ -31,4 +36,5 @@ def test_programs_get_the_same_counts():
         "shown": 10,
         "guarded_hidden": 1,
         "conditional_hidden": 1,
+        "less_sure_hidden": 0,
     }

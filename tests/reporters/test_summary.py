@@ -23,11 +23,23 @@ MANY = [
         (
             MANY,
             Choice(),
-            "2 assumptions in 2 files; 2 guarded, 1 conditional, 1 below high confidence hidden",
+            "2 assumptions in 2 files; 2 guarded, 1 conditional, 1 less sure hidden",
         ),
         (MANY, Choice(Confidence.MEDIUM), "4 assumptions in 3 files; 2 guarded hidden"),
         (MANY, Choice(Confidence.LOW, guarded=True), "6 assumptions in 3 files"),
-        (MANY[3:6], Choice(), "All checks passed!; 2 guarded, 1 conditional hidden"),
+        (MANY[3:5], Choice(), "All checks passed!; 2 guarded hidden"),
+        (
+            MANY[5:],
+            Choice(),
+            "Nothing certain found; 1 conditional, 1 less sure hidden"
+            " (--min-confidence medium shows them)",
+        ),
+        (
+            MANY[3:6],
+            Choice(),
+            "Nothing certain found; 2 guarded, 1 conditional hidden"
+            " (--min-confidence medium shows more)",
+        ),
     ],
 )
 def test_assumptions_are_counted_shown_and_hidden(claims, choice, line):
