@@ -110,7 +110,7 @@ def build(agent, kv_ptrs, kv_item_lens, pages, device):
             message=_message(found, sink, which),
             label=f"taken from {which}",
             settle=_settle(found.quantity),
-            trace=sink.steps,
+            trace=found.trace,
             given=given,
             holds_today=found.holds_today,
             by_name_only=found.by_name,

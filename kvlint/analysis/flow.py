@@ -4,6 +4,7 @@ Forward, on demand: inside one body by containment, on through fields, arguments
 return values. A value that is only logged, compared or tested reaches nothing.
 """
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -39,30 +40,41 @@ from kvlint.analysis.terms import (
     last_name,
 )
 from kvlint.analysis.vocabulary import apis, nouns, words
-from kvlint.findings import Step
 
 DEPTH = 6
-ENOUGH = 12  # sinks behind one carrier; more tell nothing new
+ENOUGH = 24  # sinks of one value; those further off tell nothing new
 _STRIDES = frozenset({"item length", "stride", "region length", "shape", "element size"})
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One stop of a value on its way; its place is worked out only if it is shown."""
+
+    body: Body
+    mark: Mark
+    says: str
 
 
 @dataclass(frozen=True, slots=True)
 class Sink:
     """A place where a value decides about memory of more than its own region.
 
-    `role`: address, length, count, stride, device, index or wire. `crossing`: where the
-    value left the body it came from (the sink's own place when it never did).
+    `role`: address, length, count, stride, device, index or wire; `where` it stands in
+    `body`. `crossing`: where the value left the body it came from (the sink's own place
+    when it never did: `home`).
     """
 
     role: str
-    says: str
     body: Body
-    place: Mark
     where: Where
     crossing: Where
     home: bool
-    steps: tuple[Step, ...]
-    by_name: bool
+    hops: tuple[Hop, ...]
+    by_name: bool = False
+
+    @property
+    def says(self) -> str:
+        return self.hops[-1].says
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,41 +87,77 @@ class _Carrier:
     part: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A carrier on the way to be looked into, and how the value came there."""
+
+    carrier: _Carrier
+    crossing: Where
+    hops: tuple[Hop, ...]
+    by_name: bool
+
+
 class Flow(Carrying):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
-        self._memo: dict[_Carrier, list[Sink]] = {}
-        self._open: set[_Carrier] = set()
+        self._within: dict[tuple[_Carrier, str], list[Sink]] = {}
+        self._onward: dict[_Carrier, list[_Way]] = {}
 
-    def sinks(self, body: Body, leaf: Leaf, quantity: str) -> list[Sink]:
-        """Sinks that a value recognised by `leaf` in `body` reaches."""
-        return list(self._sinks(body, leaf, quantity, DEPTH))
+    def sinks(self, body: Body, leaf: Leaf, quantity: str, depth: int = DEPTH) -> list[Sink]:
+        """Sinks that a value recognised by `leaf` in `body` reaches, nearest first.
+
+        Breadth first, each carrier looked into once for each way out of `body`, `depth`
+        functions far; what a name alone connects comes last.
+        """
+        found = list(self._home(body, leaf, quantity))
+        ways = list(self._leaves(body, leaf))
+        seen: set[tuple[_Carrier, Where]] = set()
+        for _ in range(depth):
+            further: list[_Way] = []
+            for way in sorted(ways, key=lambda w: w.by_name):
+                if (way.carrier, way.crossing) in seen:
+                    continue
+                seen.add((way.carrier, way.crossing))
+                found += [_after(way, sink) for sink in self._sinks_of(way.carrier, quantity)]
+                further += [_beyond(way, one) for one in self._ways_from(way.carrier)]
+            if len(found) >= ENOUGH:
+                break
+            ways = further
+        return found
+
+    def _sinks_of(self, carrier: _Carrier, quantity: str) -> list[Sink]:
+        key = (carrier, quantity)
+        if key not in self._within:
+            self._within[key] = [
+                dataclasses.replace(sink, by_name=by_name)
+                for body, leaf, by_name in self._holders(carrier)
+                for sink in self._home(body, leaf, quantity)
+            ]
+        return self._within[key]
+
+    def _ways_from(self, carrier: _Carrier) -> list[_Way]:
+        if carrier not in self._onward:
+            self._onward[carrier] = [
+                dataclasses.replace(way, by_name=by_name)
+                for body, leaf, by_name in self._holders(carrier)
+                for way in self._leaves(body, leaf)
+            ]
+        return self._onward[carrier]
 
     # -- one body
 
-    def _sinks(self, body: Body, leaf: Leaf, quantity: str, depth: int) -> Iterator[Sink]:
+    def _home(self, body: Body, leaf: Leaf, quantity: str) -> Iterator[Sink]:
+        """Sinks in the body itself."""
         seen: set[tuple[str, int]] = set()
         for root in body.roots + body.returns:
             if not any(leaf(t) or is_running(t) for t in root.term.walk()):
                 continue
             for role, says in self._uses(root.term, body, leaf, root.where, quantity):
-                if (role, root.place) in seen:
-                    continue
-                seen.add((role, root.place))
-                step = Step(self.program.span(body, root.place), says)
-                yield Sink(
-                    role, says, body, root.place, root.where, root.where, True, (step,), False
-                )
+                if (role, root.place) not in seen:
+                    seen.add((role, root.place))
+                    hop = Hop(body, root.place, says)
+                    yield Sink(role, body, root.where, root.where, True, (hop,))
         yield from self._loop_counts(body, leaf)
-        if depth <= 0:
-            return
-        for carrier, place, where, says in self._leaves(body, leaf):
-            for sink in self._behind(carrier, quantity, depth - 1):
-                step = Step(self.program.span(body, place), says)
-                yield Sink(
-                    sink.role, sink.says, sink.body, sink.place, sink.where, where, False,
-                    (step, *sink.steps), sink.by_name,
-                )  # fmt: skip
 
     def _loop_counts(self, body: Body, leaf: Leaf) -> Iterator[Sink]:
         """`for block in range(n)` around descriptors of each region."""
@@ -121,11 +169,8 @@ class Flow(Carrying):
                     continue
             for root in body.roots:
                 if loop.id in root.where.loops and _is_descriptor(root.term):
-                    step = Step(self.program.span(body, loop.place), f"counts {show(loop.over)}")
-                    yield Sink(
-                        "count", "is the number of descriptors of each region", body, loop.place,
-                        root.where, root.where, True, (step,), False,
-                    )  # fmt: skip
+                    hop = Hop(body, loop.place, "is the number of descriptors of each region")
+                    yield Sink("count", body, root.where, root.where, True, (hop,))
                     break
 
     def _uses(
@@ -241,93 +286,54 @@ class Flow(Carrying):
 
     # -- between bodies
 
-    def _leaves(self, body: Body, leaf: Leaf) -> Iterator[tuple[_Carrier, Mark, Where, str]]:
+    def _leaves(self, body: Body, leaf: Leaf) -> Iterator[_Way]:
+        """Ways out of a body: fields, arguments, what it returns."""
         for store in body.stores:
             if self.carries_whole(store.value, body, leaf):
                 owner = self.program.type_of(store.of, body) or ""
+                carrier = _Carrier("field", owner, store.name)
                 says = f"kept in {show(store.of)}.{store.name}"
-                yield _Carrier("field", owner, store.name), store.place, store.where, says
+                yield _Way(carrier, store.where, (Hop(body, store.place, says),), False)
         for site in body.calls:
-            call = site.call
-            if call.name in apis().silent or call.name in apis().sends:
-                continue
-            pairs = [(None, v) for v in call.arguments] + list(call.keywords)
-            if not any(self.carries(v, body, leaf) for _, v in pairs):
-                continue
-            key = self.program.constructed(call)
-            if key is None and isinstance(call.receiver, This) and not call.callee:
-                key = call.receiver.owner
-            made = self.program.class_at(key) if key else None
-            if made is not None and key and self.program.definition(f"{key}.__init__") is None:
-                names = [*made.annotated]
-                for number, value in enumerate(call.arguments):
-                    if number < len(names) and self.carries(value, body, leaf):
-                        says = f"kept in {made.name}.{names[number]}"
-                        yield _Carrier("field", key, names[number]), site.place, site.where, says
-                for keyword, value in call.keywords:
-                    if keyword in names and self.carries(value, body, leaf):
-                        says = f"kept in {made.name}.{keyword}"
-                        yield _Carrier("field", key, keyword), site.place, site.where, says
-                continue
-            found, _ = self.program.callees(call, body)
-            for callee in found:
-                for parameter, value in self.program.bind(call, callee).items():
-                    if self.carries(value, body, leaf):
-                        says = f"passed to {callee.short} as {parameter}"
-                        yield (
-                            _Carrier("parameter", callee.key, parameter),
-                            site.place,
-                            site.where,
-                            says,
-                        )
+            for carrier, says, by_name in self._arguments(site.call, body, leaf):
+                yield _Way(carrier, site.where, (Hop(body, site.place, says),), by_name)
         for root in body.returns:
-            part = None
-            term = root.term
-            if isinstance(term, Sequence):
-                numbers = [n for n, i in enumerate(term.items) if self.carries_whole(i, body, leaf)]
-                if not numbers:
-                    continue
-                for part in numbers:
-                    yield (
-                        _Carrier("return", body.definition.key, body.definition.short, part),
-                        root.place, root.where, f"returned by {body.definition.short}",
-                    )  # fmt: skip
-                continue
-            if self.carries_whole(term, body, leaf):
-                yield (
-                    _Carrier("return", body.definition.key, body.definition.short, part),
-                    root.place, root.where, f"returned by {body.definition.short}",
-                )  # fmt: skip
+            for part in self._returned_parts(root.term, body, leaf):
+                definition = body.definition
+                carrier = _Carrier("return", definition.key, definition.short, part)
+                hop = Hop(body, root.place, f"returned by {definition.short}")
+                yield _Way(carrier, root.where, (hop,), False)
 
-    def _behind(self, carrier: _Carrier, quantity: str, depth: int) -> list[Sink]:
-        keyed = _Carrier(carrier.kind, carrier.owner + "\0" + quantity, carrier.name, carrier.part)
-        if keyed in self._memo:
-            return self._memo[keyed]
-        if carrier in self._open or depth <= 0:
-            return []
-        self._open.add(carrier)
-        found: list[Sink] = []
-        told: set[tuple[str, str, bool]] = set()
-        for body, leaf, by_name in self._holders(carrier):
-            for sink in self._sinks(body, leaf, quantity, depth):
-                if by_name and not sink.by_name:
-                    sink = Sink(
-                        sink.role, sink.says, sink.body, sink.place, sink.where, sink.crossing,
-                        sink.home, sink.steps, True,
-                    )  # fmt: skip
-                # One sink of a kind in a body tells as much as all of them.
-                key = (sink.role, sink.body.definition.key, sink.by_name)
-                if key in told:
-                    continue
-                told.add(key)
-                found.append(sink)
-                if len(found) >= ENOUGH:
-                    break
-            if len(found) >= ENOUGH:
-                break
-        self._open.discard(carrier)
-        self._memo[keyed] = found
-        return found
+    def _arguments(
+        self, call: Call, body: Body, leaf: Leaf
+    ) -> Iterator[tuple[_Carrier, str, bool]]:
+        if call.name in apis().silent or call.name in apis().sends:
+            return
+        if not any(self.carries(value, body, leaf) for value in call.values()):
+            return
+        key = self.program.constructed(call)
+        if key is None and isinstance(call.receiver, This) and not call.callee:
+            key = call.receiver.owner
+        made = self.program.class_at(key) if key else None
+        if made is not None and key and self.program.definition(f"{key}.__init__") is None:
+            given = [*zip(made.annotated, call.arguments, strict=False), *call.keywords]
+            for name, value in given:
+                if name in made.annotated and self.carries(value, body, leaf):
+                    yield _Carrier("field", key, name), f"kept in {made.name}.{name}", False
+            return
+        found, by_name = self.program.callees(call, body)
+        for callee in found:
+            for parameter, value in self.program.bind(call, callee).items():
+                if self.carries(value, body, leaf):
+                    carrier = _Carrier("parameter", callee.key, parameter)
+                    says = f"passed to {callee.short} as {parameter}"
+                    yield carrier, says, by_name and len(found) > 1
+
+    def _returned_parts(self, term: Term, body: Body, leaf: Leaf) -> list[int | None]:
+        """Which parts of a returned tuple carry the value; None stands for the whole."""
+        if isinstance(term, Sequence):
+            return [n for n, one in enumerate(term.items) if self.carries_whole(one, body, leaf)]
+        return [None] if self.carries_whole(term, body, leaf) else []
 
     def _holders(self, carrier: _Carrier) -> Iterator[tuple[Body, Leaf, bool]]:
         program = self.program
@@ -375,6 +381,17 @@ class Flow(Carrying):
                 for r in body.roots for t in r.term.walk()
             )  # fmt: skip
             yield body, leaf, not direct and not unique
+
+
+def _after(way: _Way, sink: Sink) -> Sink:
+    return Sink(
+        sink.role, sink.body, sink.where, way.crossing, False, (*way.hops, *sink.hops),
+        way.by_name or sink.by_name,
+    )  # fmt: skip
+
+
+def _beyond(way: _Way, one: _Way) -> _Way:
+    return _Way(one.carrier, way.crossing, (*way.hops, *one.hops), way.by_name or one.by_name)
 
 
 def _returned(definition: Definition, part: int | None) -> Leaf:

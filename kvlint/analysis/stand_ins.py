@@ -9,7 +9,7 @@ from kvlint.analysis.bodies import Body, Mark, Store
 from kvlint.analysis.constructions import uniform_nearby
 from kvlint.analysis.entries import Entry, about_entry, entries, quantity_of_element
 from kvlint.analysis.evidence import beside_addresses
-from kvlint.analysis.flow import Flow, Sink
+from kvlint.analysis.flow import DEPTH, Flow, Sink
 from kvlint.analysis.formulas import one_formula
 from kvlint.analysis.guards import Check, entry_form, settles
 from kvlint.analysis.link import Program
@@ -65,6 +65,7 @@ class StandIn:
     construction: Step | None
     holds_today: str | None
     by_name: bool
+    trace: tuple[Step, ...]
 
     @property
     def kind(self) -> tuple[object, ...]:
@@ -126,7 +127,9 @@ def _taken(program: Program, flow: Flow, body: Body) -> Iterator[StandIn]:
         if not group:
             continue
         wholes = {entry.whole for entry in group}
-        sinks = flow.sinks(body, lambda t, wholes=wholes: t in wholes, quantity)  # type: ignore[misc]
+        strength = _strength(program, body, regions, group)
+        depth = _worth(program, body, regions, quantity, strength)
+        sinks = flow.sinks(body, lambda t, wholes=wholes: t in wholes, quantity, depth)  # type: ignore[misc]
         if number == -1:
             # A peer that is told the last entry is told about that entry.
             sinks = [s for s in sinks if s.role != "wire"]
@@ -138,11 +141,6 @@ def _taken(program: Program, flow: Flow, body: Body) -> Iterator[StandIn]:
         if not marks:
             continue
         at = min(program.span(body, mark) for mark in marks)
-        strength = max(entry.strength for entry in group)
-        if strength is Strength.WEAK and beside_addresses(
-            program, body.definition.path, last_name(regions)
-        ):
-            strength = Strength.STRONG
         found.append(_judged(program, body, group[0], regions, at, sinks, wholes, strength))
     yield from _merged(found)
 
@@ -168,6 +166,22 @@ def _merged(found: list[StandIn]) -> Iterator[StandIn]:
         ]
         yield dataclasses.replace(first, beside=tuple(o.quantity for o in alike))
         rest = [o for o in others if o not in alike]
+
+
+def _strength(program: Program, body: Body, regions: Term, group: list[Entry]) -> Strength:
+    strength = max(entry.strength for entry in group)
+    if strength is Strength.WEAK and beside_addresses(
+        program, body.definition.path, last_name(regions)
+    ):
+        return Strength.STRONG
+    return strength
+
+
+def _worth(program: Program, body: Body, regions: Term, quantity: str, strength: Strength) -> int:
+    """How many functions far a value is followed: not far where little can come of it."""
+    if strength is Strength.WEAK or uniform_nearby(program, regions, body) is not None:
+        return 2
+    return 3 if quantity == "device" else DEPTH
 
 
 def _counted_by_helper(program: Program, body: Body, call: Call) -> Entry | None:
@@ -227,9 +241,10 @@ def _judged(
     open_sinks = tuple(
         sorted(
             open_sinks,
-            key=lambda s: (s.by_name, s.role == "wire", len(s.steps), s.role == "address"),
+            key=lambda s: (s.by_name, s.role == "wire", len(s.hops), s.role == "address"),
         )
     )
+    shown = (open_sinks or tuple(sinks))[0]
     construction = uniform_nearby(program, regions, body)
     by_name = strength is Strength.WEAK or all(s.by_name for s in (open_sinks or sinks))
     holds = None
@@ -249,11 +264,12 @@ def _judged(
         construction=construction,
         holds_today=holds,
         by_name=by_name,
+        trace=tuple(Step(program.span(h.body, h.mark), h.says) for h in shown.hops),
     )
 
 
 def _clearest_first(sink: Sink) -> tuple[bool, bool, int, bool]:
-    return sink.by_name, sink.role == "wire", len(sink.steps), sink.role == "address"
+    return sink.by_name, sink.role == "wire", len(sink.hops), sink.role == "address"
 
 
 def _stands_before(check: Check, sink: Sink) -> bool:
@@ -305,7 +321,7 @@ def _kept(program: Program, flow: Flow, body: Body) -> Iterator[StandIn]:
         value = store.value
         sinks = [
             s for s in flow.sinks(body, lambda t, value=value: t == value, quantity)  # type: ignore[misc]
-            if not s.home and any(store.name in step.says for step in s.steps[:1])
+            if not s.home and any(store.name in hop.says for hop in s.hops[:1])
         ]  # fmt: skip
         if not sinks:
             continue

@@ -1,23 +1,34 @@
 """The whole static run as one call: project, paths and rules in, a report out. No printing."""
 
 import gc
+import os
+import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvlint.engine import syntax
 from kvlint.engine.discover import Files, discover
-from kvlint.engine.errors import RuleError
+from kvlint.engine.errors import RuleError, one_line
 from kvlint.findings import Fault, Finding, Report, decide
 from kvlint.rule import Rule
 
 if TYPE_CHECKING:
     from kvlint.analysis.link import Program
 
-# From this many files on, their syntax is checked in a process of its own.
+# From this many files on, two processes share the work.
 APART = 100
+WORKERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one worker found: its share of the definitions and of the files."""
+
+    findings: list[Finding]
+    faults: list[Fault]
+    failures: list[tuple[str, str, str]]  # code and name of the rule, what it raised
 
 
 def _raise(failure: RuleError) -> None:
@@ -37,56 +48,79 @@ def check(
     kept and the other rules run. Raises UsageError for paths that do not exist or lie outside
     the project.
     """
-    from kvlint.analysis.link import Program  # brings the parser, which most commands never need
-
     files = discover(project, paths)
-    reported = {file.as_posix() for file in files.reported}
-    with _syntax(files) as broken:
-        # Terms and trees only grow during a run: collecting them would cost a third of it.
-        gc.disable()
-        program = Program.open(files.root, [file.as_posix() for file in files.known])
-        findings = [
-            finding
-            for rule in rules
-            for finding in _decided(rule, program, on_failure)
-            if finding.span.path in reported
-        ]
-        faults = {fault.span.path: fault for fault in broken()}
-    # What only the analysis choked on is said, too.
-    for fault in program.faults:
-        if fault.span.path in reported:
-            faults.setdefault(fault.span.path, fault)
+    parts = _parts(files, rules)
+    for code, name, cause in (failure for part in parts for failure in part.failures):
+        on_failure(RuleError(code, name, cause))
+    faults: dict[str, Fault] = {}
+    for fault in (fault for part in parts for fault in part.faults):
+        faults.setdefault(fault.span.path, fault)
+    findings = (finding for part in parts for finding in part.findings)
     return Report(
         findings=tuple(sorted(dict.fromkeys(findings), key=_place)),
         faults=tuple(faults[path] for path in sorted(faults)),
-        files=len(reported),
+        files=len(files.reported),
         skipped=files.unreadable,
     )
 
 
-@contextmanager
-def _syntax(files: Files) -> Iterator[Callable[[], list[Fault]]]:
-    """The faults of the reported files, worked out beside the analysis where a second process
-    is worth its start. Forked before the analysis fills the memory."""
+def _parts(files: Files, rules: Sequence[Rule]) -> list[_Part]:
+    """One part, or one for each worker where the tree is worth the start of another process."""
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_all_start_methods, get_context
 
-    paths = [file.as_posix() for file in files.reported]
-    if len(paths) < APART or "fork" not in get_all_start_methods():
-        yield partial(syntax.faults, files.root, paths)
-        return
-    with ProcessPoolExecutor(max_workers=1, mp_context=get_context("fork")) as pool:
-        yield pool.submit(syntax.faults, files.root, paths).result
+    if len(files.known) < APART or "fork" not in get_all_start_methods():
+        return [_part(files, rules, 0, 1)]
+    fork = get_context("fork")
+    # What is given at the start is forked along, not pickled: rules can be any objects.
+    with ProcessPoolExecutor(WORKERS - 1, fork, _take, (files, rules)) as pool:
+        others = [pool.submit(_taken_part, number) for number in range(1, WORKERS)]
+        return [_part(files, rules, 0, WORKERS), *(other.result() for other in others)]
+
+
+_given: list[tuple[Files, Sequence[Rule]]] = []  # of a worker, from its start on
+
+
+def _take(files: Files, rules: Sequence[Rule]) -> None:
+    _given.append((files, rules))
+
+
+def _taken_part(number: int) -> _Part:
+    return _part(*_given[-1], number, WORKERS)
+
+
+def _part(files: Files, rules: Sequence[Rule], number: int, workers: int) -> _Part:
+    from kvlint.analysis.link import Program  # brings the parser, which most commands never need
+
+    # Terms and trees only grow during a run: collecting them would cost a third of it.
+    gc.disable()
+    reported = [file.as_posix() for file in files.reported]
+    program = Program.open(files.root, [file.as_posix() for file in files.known])
+    program.share = (number, workers)
+    failures: list[tuple[str, str, str]] = []
+    shown = set(reported)
+    findings = [
+        finding
+        for rule in rules
+        for finding in _decided(rule, program, failures)
+        if finding.span.path in shown
+    ]
+    faults = syntax.faults(files.root, reported[number::workers])
+    # What only the analysis choked on is said, too.
+    faults += [fault for fault in program.faults if fault.span.path in shown]
+    return _Part(findings, faults, failures)
 
 
 def _decided(
-    rule: Rule, program: "Program", on_failure: Callable[[RuleError], None]
+    rule: Rule, program: "Program", failures: list[tuple[str, str, str]]
 ) -> Iterator[Finding]:
     try:
         for claim in rule.check(program):
             yield decide(claim, rule.name, rule.severity, rule.confidence)
     except Exception as error:  # whatever it is, it is the rule's, and is said by its name
-        on_failure(RuleError(rule.code, rule.name, error))
+        if os.environ.get("KVLINT_DEBUG"):
+            traceback.print_exc()
+        failures.append((rule.code, rule.name, one_line(error)))
 
 
 def _place(finding: Finding) -> tuple[str, int, int, str]:

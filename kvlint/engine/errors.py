@@ -6,12 +6,11 @@ class UsageError(Exception):
 
 
 class RuleError(Exception):
-    """A rule raised; `__cause__` is what it raised. The other rules are not affected."""
+    """A rule raised, `cause` in one line. The other rules are not affected."""
 
-    def __init__(self, code: str, name: str, cause: Exception) -> None:
-        super().__init__(f"internal error in {code} ({name}): {one_line(cause)}")
+    def __init__(self, code: str, name: str, cause: str) -> None:
+        super().__init__(f"internal error in {code} ({name}): {cause}")
         self.code = code
-        self.__cause__ = cause
 
 
 def one_line(error: BaseException) -> str:
