@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kvlint.assumptions import Own, Relation, Starts, Unknown
+from kvlint.assumptions import Number, Own, Product, Relation, Starts, Unknown
 from kvlint.findings import Claim, Given, Severity
 from kvlint.rule import Rule
 
@@ -102,6 +102,8 @@ def connect(agent, peer, kv_ptrs, kv_data_lens, kv_item_lens, pages):
         built = found.built[0] if found.built else None
         right = stride.expression if stride else Unknown("S")
         left = built.expression if built else Own("slots")
+        # A stride that differs from region to region: region i starts at i times its own.
+        strided = Product(Starts(Number(1)), right) if isinstance(right, Own) else Starts(right)
         given: tuple[Given, ...] = ()
         if found.same and found.list_step is not None:
             given = (Given(None, found.list_step),)
@@ -115,7 +117,7 @@ def connect(agent, peer, kv_ptrs, kv_data_lens, kv_item_lens, pages):
             holds = "has the same count"
         return Claim(
             code=self.code,
-            relation=Relation(Starts(left), "=", Starts(right)),
+            relation=Relation(Starts(left), "=", strided),
             at=found.at,
             scope=found.body.definition.key,
             subject=f"{found.side}|{last_name(found.stride)}",

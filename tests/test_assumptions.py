@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import product
 from time import perf_counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kvlint.assumptions import (
@@ -33,6 +34,7 @@ SLOTS = Own("slots")
 FIRST = Entry("slots", 0)
 CONSTANT_STRIDE = Relation(Starts(SLOTS), "=", Starts(FIRST))
 UNIFORM = Relation(SLOTS, "=", FIRST)
+SIX = Relation(SLOTS, "=", Product(Number(2), Number(3)))
 LENGTH = Own("region length")
 ITEM = Own("item length")
 
@@ -103,13 +105,33 @@ def broken_at(relation: Relation, slots: Sequence[int], c: int) -> list[int]:
     return [i for i, side in enumerate(sides) if not tests[relation.operator](*side)]
 
 
+def tried(*relations: Relation) -> list[int]:
+    """1 to 4, and n and n + 1 for every n >= 4 that literals make, alone or multiplied."""
+    values = set(range(1, 5))
+    parts = [side for each in relations for side in (each.left, each.right)]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, Product | Quotient):
+            parts += [part.left, part.right]
+        elif isinstance(part, Starts):
+            parts.append(part.count)
+        with suppress(IndexError, ZeroDivisionError):
+            # What gives the same number for all slots and every c is made of literals, or of
+            # a quotient such as slots // slots, which is 0 or 1 and adds nothing.
+            alone = {value(part, 0, [n], c) for n in (1, 2, 3, 5) for c in (1, 2, 3, 5)}
+            if len(alone) == 1 and (n := alone.pop()) >= 4:
+                values |= {n, n + 1}
+    return sorted(values)
+
+
 def brute_force(
     relation: Relation, guards: Sequence[Relation]
 ) -> tuple[tuple[int, ...], int, int] | None:
-    """Every list of 1 to 4 regions of 1 to 4 slots and every c from 1 to 4, and the smallest."""
+    """Every list of 1 to 4 regions of any tried count of slots and every tried c, the smallest."""
     found = []
+    values = tried(relation, *guards)
     for count in range(1, 5):
-        for *slots, c in product(range(1, 5), repeat=count + 1):
+        for *slots, c in product(values, repeat=count + 1):
             try:
                 if any(broken_at(guard, slots, c) for guard in guards):
                     continue
@@ -125,6 +147,7 @@ def brute_force(
 
 @settings(deadline=None)
 @given(slot_relations, st.lists(slot_relations, max_size=1))
+@example(Relation(Own("slots"), "=", Starts(Own("slots"))), [SIX])
 def test_the_smallest_counterexample_is_found(relation: Relation, guards: list[Relation]) -> None:
     found, expected = refute(relation, guards), brute_force(relation, guards)
     if found is None:

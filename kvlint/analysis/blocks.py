@@ -5,7 +5,7 @@ from typing import Any
 import libcst as cst
 
 from kvlint.analysis.expressions import Environment
-from kvlint.analysis.terms import Choice, Many, Sequence, Term, bounded
+from kvlint.analysis.terms import Choice, Many, Operation, Sequence, Term, bounded
 
 
 def grow(old: Term, value: Term, verb: str) -> Term:
@@ -15,23 +15,27 @@ def grow(old: Term, value: Term, verb: str) -> Term:
         if not old.items and isinstance(value, Many):
             return value
         return Sequence((*old.items, value))
-    return Sequence((old, value))
+    return Operation("+", old, Sequence((value,)))
+
+
+def _last(block: Any) -> Any:
+    """The last simple statement of a block, None if it ends in a compound one."""
+    if isinstance(block, cst.SimpleStatementSuite):
+        return block.body[-1] if block.body else None
+    last = block.body[-1] if block.body else None
+    return last.body[-1] if isinstance(last, cst.SimpleStatementLine) else None
 
 
 def raises(block: Any) -> bool:
-    return any(
-        isinstance(small, cst.Raise)
-        for line in block.body
-        if isinstance(line, cst.SimpleStatementLine)
-        for small in line.body
-    )
+    return isinstance(_last(block), cst.Raise)
+
+
+def ends_turn(block: Any) -> bool:
+    return isinstance(_last(block), cst.Continue | cst.Break)
 
 
 def always_ends(block: Any) -> bool:
-    last = block.body[-1] if block.body else None
-    if isinstance(last, cst.SimpleStatementLine):
-        return isinstance(last.body[-1], cst.Raise | cst.Return)
-    return False
+    return isinstance(_last(block), cst.Raise | cst.Return)
 
 
 def augmented(block: Any) -> set[str]:

@@ -65,12 +65,16 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """`condition` holds wherever `where` dominates; it stands at `place`."""
+    """`condition` holds wherever `where` dominates; it stands at `place`.
+
+    `turn`: it only ends the turn of a loop, so other turns go on without it.
+    """
 
     condition: Term
     place: Mark
     where: Where
     raises: bool
+    turn: bool = False
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from zlib import crc32
 
 import libcst as cst
 
-from kvlint.analysis.bodies import Body, CallSite, Loop, Mark, Where
+from kvlint.analysis.bodies import Body, CallSite, Loop, Mark, Root, Where
 from kvlint.analysis.forms import GRID, ZERO, each_of, item
 from kvlint.analysis.idioms import idiom
 from kvlint.analysis.outline import Outline, module_of
@@ -58,7 +58,10 @@ class Expressions:
         self._module = module_of(outline.path)
         self.where = Where((0,), 0, ())
         # Loops of different bodies meet in one term: path and line keep their ids apart.
-        self._first_loop = crc32(outline.path.encode()) << 40 | body.definition.first_line << 16
+        self._first_loop = (
+            crc32(outline.path.encode("utf-8", "surrogateescape")) << 40
+            | body.definition.first_line << 16
+        )
         self._loop_count = 0
         self.testing = False
         self.nodes: list[cst.CSTNode] = []
@@ -341,6 +344,16 @@ class Expressions:
     def _inner(self, node: Any, env: Environment) -> Term:
         return self.lower(node.expression, env)
 
+    def _yield(self, node: cst.Yield, env: Environment) -> Term:
+        if node.value is not None:
+            value = (
+                self.lower(node.value, env)
+                if isinstance(node.value, cst.BaseExpression)
+                else self.lower(node.value.item, env)
+            )
+            self.body.roots.append(Root(value, self.place(node), self.where))
+        return Opaque("what a generator is sent")
+
     def _lambda(self, node: cst.Lambda, env: Environment) -> Term:
         local = dict(env)
         for p in node.params.params:
@@ -395,5 +408,6 @@ _HANDLERS: dict[type, Callable[[Expressions, Any, Environment], Term]] = {
     cst.Float: Expressions._literal,
     cst.SimpleString: Expressions._literal,
     cst.Await: Expressions._inner,
+    cst.Yield: Expressions._yield,
     cst.Lambda: Expressions._lambda,
 }

@@ -52,7 +52,7 @@ class Files:
                 continue
             try:
                 text = _decode(data)
-            except (UnicodeDecodeError, LookupError, SyntaxError) as error:
+            except (UnicodeError, LookupError, SyntaxError) as error:
                 faults.append(_fault(path, "invalid-encoding", str(error)))
                 continue
             texts[path] = text
@@ -136,7 +136,7 @@ class Files:
     ) -> Iterator[Body]:
         """Bodies around these offsets of a file, those that hold the patterns."""
         number, parts = self.share
-        if parts > 1 and crc32(path.encode()) % parts != number:
+        if parts > 1 and crc32(path.encode("utf-8", "surrogateescape")) % parts != number:
             return
         source = self.outline(path) if offsets else None
         for definition in self._covering(path, offsets):

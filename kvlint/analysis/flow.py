@@ -12,6 +12,7 @@ from kvlint.analysis.bodies import Body, Mark, Where
 from kvlint.analysis.carrying import Carrying, Leaf, is_running
 from kvlint.analysis.entries import entry_number
 from kvlint.analysis.forms import GRID, PART
+from kvlint.analysis.idioms import handed_over
 from kvlint.analysis.link import Program
 from kvlint.analysis.outline import Definition
 from kvlint.analysis.roles import (
@@ -26,6 +27,7 @@ from kvlint.analysis.showing import brief, show
 from kvlint.analysis.terms import (
     Arange,
     Call,
+    Choice,
     Field,
     Index,
     Item,
@@ -42,6 +44,7 @@ from kvlint.analysis.terms import (
 from kvlint.analysis.vocabulary import apis, nouns, words
 
 DEPTH = 6
+MOST_TESTS = 4
 ENOUGH = 24  # sinks of one value; those further off tell nothing new
 _STRIDES = frozenset({"item length", "stride", "region length", "shape", "element size"})
 
@@ -71,6 +74,7 @@ class Sink:
     home: bool
     hops: tuple[Hop, ...]
     by_name: bool = False
+    tests: tuple[tuple[Term, bool], ...] = ()  # of the choices it stands in, and how they went
 
     @property
     def says(self) -> str:
@@ -152,11 +156,12 @@ class Flow(Carrying):
         for root in body.roots + body.returns:
             if not any(leaf(t) or is_running(t) for t in root.term.walk()):
                 continue
-            for role, says in self._uses(root.term, body, leaf, root.where, quantity):
-                if (role, root.place) not in seen:
-                    seen.add((role, root.place))
-                    hop = Hop(body, root.place, says)
-                    yield Sink(role, body, root.where, root.where, True, (hop,))
+            for tests, part in _with_tests(root.term):
+                for role, says in self._uses(part, body, leaf, root.where, quantity):
+                    if (role, root.place) not in seen or tests:
+                        seen.add((role, root.place))
+                        hop = Hop(body, root.place, says)
+                        yield Sink(role, body, root.where, root.where, True, (hop,), False, tests)
         yield from self._loop_counts(body, leaf)
 
     def _loop_counts(self, body: Body, leaf: Leaf) -> Iterator[Sink]:
@@ -176,7 +181,8 @@ class Flow(Carrying):
     def _uses(
         self, term: Term, body: Body, leaf: Leaf, where: Where, quantity: str
     ) -> Iterator[tuple[str, str]]:
-        for part in term.walk():
+        """What one term, not counting what it is made of, does with the value."""
+        for part in (term,):
             match part:
                 case Operation("+" | "-", left, right):
                     for base, offset in ((left, right), (right, left)):
@@ -321,6 +327,7 @@ class Flow(Carrying):
                 if name in made.annotated and self.carries(value, body, leaf):
                     yield _Carrier("field", key, name), f"kept in {made.name}.{name}", False
             return
+        call = handed_over(call)
         found, by_name = self.program.callees(call, body)
         for callee in found:
             for parameter, value in self.program.bind(call, callee).items():
@@ -348,6 +355,10 @@ class Flow(Carrying):
         else:
             definition = program.definition(carrier.owner)
             if definition is None:
+                return
+            if {"property", "cached_property"} & set(definition.decorators):
+                owner = f"{definition.path}::{definition.class_name}"
+                yield from self._field_holders(_Carrier("field", owner, definition.short))
                 return
             for body in {id(b): b for b, _ in program.callers(definition)}.values():
                 yield body, _returned(definition, carrier.part), False
@@ -381,6 +392,19 @@ class Flow(Carrying):
                 for r in body.roots for t in r.term.walk()
             )  # fmt: skip
             yield body, leaf, not direct and not unique
+
+
+def _with_tests(term: Term) -> Iterator[tuple[tuple[tuple[Term, bool], ...], Term]]:
+    """The term and all in it, with the tests of the choices on the way."""
+    stack: list[tuple[tuple[tuple[Term, bool], ...], Term]] = [((), term)]
+    while stack:
+        tests, part = stack.pop()
+        yield tests, part
+        match part:
+            case Choice(test, then, other) if len(tests) < MOST_TESTS:
+                stack += [((*tests, (test, False)), other), ((*tests, (test, True)), then)]
+            case _:
+                stack.extend((tests, child) for child in part.children()[::-1])
 
 
 def _after(way: _Way, sink: Sink) -> Sink:

@@ -56,6 +56,8 @@ def item(of: Term, key: Term) -> Term:
                     return value
         case Many(element, _, loop, None), Literal(0 | -1):
             return bounded(entry_of(element, loop, key))
+        case _, Item(keyed, Literal(0 | -1) as first) if keyed == of:
+            return Item(of, first)  # d[next(iter(d))]
         case _, Index(over, loop) if over == of:
             return Each(of, loop)
         case _, Each(over, loop) if over == of:

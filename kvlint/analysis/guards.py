@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from kvlint.analysis.bodies import Body, Where
+from kvlint.analysis.bodies import Body, Guard, Where
 from kvlint.analysis.forms import ZERO
 from kvlint.analysis.link import Program
 from kvlint.analysis.showing import brief
@@ -24,7 +24,9 @@ from kvlint.analysis.terms import (
     Many,
     Not,
     Operation,
+    Parameter,
     Sequence,
+    Slice,
     Term,
     This,
     replace,
@@ -76,7 +78,9 @@ def facts(condition: Term, holds: bool = True) -> Iterator[Uniform | Bound]:
         case Operation("or", left, right) if not holds:
             yield from facts(left, False)
             yield from facts(right, False)
-        case Operation("and", Operation("is not", _, Literal(None)), right) if not holds:
+        case Operation("and", Operation("is not", kept, Literal(None)), right) if (
+            not holds and right.contains(kept)
+        ):
             yield from facts(right, False)
         case Fold("all", of) if holds:
             yield from _each(of, True)
@@ -91,6 +95,9 @@ def facts(condition: Term, holds: bool = True) -> Iterator[Uniform | Bound]:
 def _compared(symbol: str, left: Term, right: Term) -> Iterator[Uniform | Bound]:
     if isinstance(left, Literal) and symbol in _MIRROR:
         left, right, symbol = right, left, _MIRROR[symbol]
+    match left:
+        case Field(Fold("set", _) as distinct, "size"):
+            left = Fold("len", distinct)
     match symbol, left, right:
         case ("==" | "<=", Fold("len", Fold("set", of)), Literal(1)) | (
             "<",
@@ -100,9 +107,9 @@ def _compared(symbol: str, left: Term, right: Term) -> Iterator[Uniform | Bound]
             yield from _uniform(of)
         case ("==" | "<=", Fold("len", of), Literal(1)) | ("<", Fold("len", of), Literal(2)):
             yield Uniform(Item(of, ZERO), alone=True)
-        case "==", Fold("min", a), Fold("max", b) if a == b:
+        case "==" | ">=", Fold("min", a), Fold("max", b) if a == b:
             yield from _uniform(a)
-        case "==", Fold("max", a), Fold("min", b) if a == b:
+        case "==" | "<=", Fold("max", a), Fold("min", b) if a == b:
             yield from _uniform(a)
         case "==", Fold("set", of), Sequence((_,)):
             yield from _uniform(of)
@@ -158,7 +165,9 @@ def _elementwise(condition: Term, loop: int, holds: bool) -> Iterator[Uniform | 
         case Operation("or", left, right) if not holds:
             yield from _elementwise(left, loop, False)
             yield from _elementwise(right, loop, False)
-        case Operation("and", Operation("is not", _, Literal(None)), right) if not holds:
+        case Operation("and", Operation("is not", kept, Literal(None)), right) if (
+            not holds and right.contains(kept)
+        ):
             # Nothing is kept before the first turn; from then on all are compared.
             yield from _elementwise(right, loop, False)
         case Operation(symbol, left, right) if symbol in _FLIP:
@@ -190,6 +199,8 @@ def entry_form(element: Term, loop: int) -> Term:
 
     def step(part: Term) -> Term | None:
         match part:
+            case Each(Slice(of, Literal(1), None), number) if number == loop:
+                return Item(of, ZERO)  # the others, compared with the first
             case Each(of, number) if number == loop:
                 return Item(of, ZERO)
             case Index(_, number) if number == loop:
@@ -223,13 +234,25 @@ def _checks_of(program: Program, body: Body) -> Iterator[Check]:
         inner = program.body(callees[0])
         bound = program.bind(site.call, callees[0])
         for guard in inner.guards if inner else ():
-            if not guard.raises or len(guard.where.block) > 1:
+            if not guard.raises or len(guard.where.block) > 1 or _left_before(inner, guard):
                 continue
             condition = program.substitute(guard.condition, callees[0], bound, site.call.receiver)
             said = tuple(facts(_as_stored(condition, body, site.where)))
             if said:
                 step = _step(program.span(inner or body, guard.place), guard.condition)
                 yield Check(site.where, True, step, said)
+
+
+def _left_before(body: Body | None, guard: Guard) -> bool:
+    """Whether some runs return before they come to the check, an empty list aside."""
+    for other in body.guards if body else ():
+        if other.raises or other.where.order >= guard.where.order or len(other.where.block) > 1:
+            continue
+        if not isinstance(other.condition, Not) or not isinstance(
+            other.condition.of, Not | Parameter | Field | Fold
+        ):
+            return True
+    return False
 
 
 def refused_by_class(program: Program, regions: Term, body: Body) -> Iterator[Check]:
@@ -245,7 +268,7 @@ def refused_by_class(program: Program, regions: Term, body: Body) -> Iterator[Ch
                 continue
             for check in checks_of(program, inner):
                 if check.raises and check.where and len(check.where.block) == 1:
-                    seen = tuple(_as_seen(fact, key, regions.of) for fact in check.said)
+                    seen = tuple(_as_seen(fact, inner, key, regions.of) for fact in check.said)
                     yield Check(None, True, check.step, seen)
 
 
@@ -253,8 +276,16 @@ def _step(span: Span, condition: Term) -> Step:
     return Step(span, f"checks {brief(condition, 80)}")
 
 
-def _as_seen(fact: Uniform | Bound, owner: str, of: Term) -> Uniform | Bound:
-    entry = replace(fact.entry, lambda t: of if t == This(owner) else None)
+def _as_seen(fact: Uniform | Bound, inner: Body, owner: str, of: Term) -> Uniform | Bound:
+    """A fact of a constructor about the object it makes: what it got is what it kept."""
+    kept = {s.value: Field(of, s.name) for s in inner.stores if s.key is None and not s.appended}
+
+    def step(part: Term) -> Term | None:
+        if part == This(owner):
+            return of
+        return kept.get(part) if isinstance(part, Parameter | Field) else None
+
+    entry = replace(fact.entry, step)
     return dataclasses.replace(fact, entry=entry)
 
 
@@ -274,6 +305,12 @@ def settles(program: Program, body: Body, regions: Term, wholes: Iterable[Term])
     found = [*checks_of(program, body), *refused_by_class(program, regions, body)]
     wanted = list(wholes)
     return [check for check in found if all(_settled(check.said, whole) for whole in wanted)]
+
+
+def settled_by_tests(tests: Iterable[tuple[Term, bool]], wholes: Iterable[Term]) -> bool:
+    """Whether a value is only used where a test has found all regions alike."""
+    said = tuple(fact for test, holds in tests for fact in facts(test, holds))
+    return bool(said) and all(_settled(said, whole) for whole in wholes)
 
 
 def _settled(said: tuple[Uniform | Bound, ...], whole: Term) -> bool:

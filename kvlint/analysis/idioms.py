@@ -8,6 +8,7 @@ from kvlint.analysis.terms import (
     Call,
     Field,
     Fold,
+    Global,
     Item,
     Literal,
     Many,
@@ -91,3 +92,26 @@ def _first(of: Term) -> Term:
         case Many(element, _, loop, None):
             return bounded(entry_of(element, loop, ZERO))
     return Item(of, ZERO)
+
+
+def handed_over(call: Call) -> Call:
+    """The call that an executor, a thread or `partial` will make; else the call itself."""
+    target: Term | None = None
+    arguments = call.arguments
+    keywords = call.keywords
+    if call.name in ("submit", "partial", "run_in_executor", "apply_async", "map"):
+        skipped = 1 if call.name == "run_in_executor" else 0
+        if len(arguments) > skipped:
+            target, arguments = arguments[skipped], arguments[skipped + 1 :]
+    elif call.name in ("Thread", "Process"):
+        named = dict(call.keywords)
+        target = named.get("target")
+        given = named.get("args")
+        arguments = given.items if isinstance(given, Sequence) else ()
+        keywords = ()
+    match target:
+        case Field(of, name):
+            return Call(name, of, arguments, keywords)
+        case Global(name):
+            return Call(name, None, arguments, keywords)
+    return call

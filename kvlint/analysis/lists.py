@@ -26,7 +26,7 @@ from kvlint.analysis.terms import (
     Running,
     Term,
 )
-from kvlint.analysis.vocabulary import apis, nouns
+from kvlint.analysis.vocabulary import apis, nouns, words
 from kvlint.assumptions import Own
 from kvlint.findings import Span, Step
 
@@ -87,9 +87,8 @@ def _paired(term: Term, body: Body) -> Iterator[tuple[Term, Count]]:
     """Addresses and lengths that one call of a transport gets in two arguments."""
     for call in term.walk():
         if isinstance(call, Call) and call.name in apis().transports:
-            roles = apis().transports[call.name]
-            address = _argument(call, roles.get("address"))
-            length = _argument(call, roles.get("length"))
+            address = _argument(call, "address")
+            length = _argument(call, "length")
             if address is not None and length is not None:
                 yield from paired(address, length, body)
 
@@ -172,10 +171,9 @@ def strided_indices(program: Program) -> Iterator[StridedIndex]:
     seen: set[tuple[Span, Term]] = set()
     for body in program.holding(POSTS):
         for site in body.calls:
-            roles = apis().transports.get(site.call.name, {})
             for side in ("local", "remote"):
-                index = _argument(site.call, roles.get(f"{side}_index"))
-                handle = _argument(site.call, roles.get(f"{side}_handle"))
+                index = _argument(site.call, f"{side}_index")
+                handle = _argument(site.call, f"{side}_handle")
                 if index is None or handle is None:
                     continue
                 for at, stride, place in _combined(program, origins, index, body):
@@ -186,10 +184,22 @@ def strided_indices(program: Program) -> Iterator[StridedIndex]:
                     yield _compared(origins, at, stride, place, handle, body, side, program)
 
 
-def _argument(call: Call, position: object) -> Term | None:
-    if not isinstance(position, int):
-        return None
-    return call.arguments[position] if position < len(call.arguments) else None
+_KEYWORDS = {
+    "local_index": {"local", "indices"}, "remote_index": {"remote", "indices"},
+    "local_handle": {"local", "side"}, "remote_handle": {"remote", "side"},
+    "list": {"list"}, "address": {"buffers"}, "length": {"lengths"},
+}  # fmt: skip
+
+
+def _argument(call: Call, role: str) -> Term | None:
+    """The argument of a transport's call that has a role, by position or by keyword."""
+    position = apis().transports.get(call.name, {}).get(role)
+    if isinstance(position, int) and position < len(call.arguments):
+        return call.arguments[position]
+    for keyword, value in call.keywords:
+        if position is not None and _KEYWORDS.get(role, {role}) <= set(words(keyword)):
+            return value
+    return None
 
 
 def _combined(
@@ -350,7 +360,7 @@ def prepared(
     for origin in origins.of(handle, body):
         match origin.term:
             case Call() as call if "handle" in apis().transports.get(call.name, {}):
-                listed = _argument(call, apis().transports[call.name]["list"])
+                listed = _argument(call, "list")
                 if listed is not None:
                     yield from _built(origins, listed, origin, 3)
     del program
@@ -363,7 +373,7 @@ def _built(
         origin = dataclasses.replace(origin, steps=(*at.steps, *origin.steps))
         match origin.term:
             case Call() as call if call.name in apis().transports and depth:
-                inner = _argument(call, apis().transports[call.name].get("list"))
+                inner = _argument(call, "list")
                 if inner is not None:
                     yield from _built(origins, inner, origin, depth - 1)
             case term:

@@ -12,6 +12,7 @@ from kvlint.analysis.blocks import (
     always_ends,
     augmented,
     become,
+    ends_turn,
     fields_written,
     grow,
     merge,
@@ -74,7 +75,10 @@ def _run(outline: Outline, body: Body) -> tuple[cst.Module, int, list[cst.CSTNod
 
 def _places(outline: Outline, definition: Definition) -> dict[Mark, Place]:
     module, offset, nodes = _run(outline, Body(definition))
-    found = places(module)
+    try:
+        found = places(module)
+    except RecursionError:
+        return {}  # the definition's first line has to do
     result: dict[Mark, Place] = {}
     for mark, node in enumerate(nodes):
         if id(node) in found:
@@ -316,10 +320,12 @@ class _Statements(Expressions):
         self._blocks += 1
         return self._blocks
 
-    def _guard(self, condition: Term, node: cst.CSTNode, *, raises: bool) -> None:
+    def _guard(
+        self, condition: Term, node: cst.CSTNode, *, raises: bool, turn: bool = False
+    ) -> None:
         """`condition` holds from here on; inside a loop, for each element after it."""
         place = self.place(node)
-        self.body.guards.append(Guard(condition, place, self.where, raises))
+        self.body.guards.append(Guard(condition, place, self.where, raises, turn))
 
     def _enter(self, env: Environment, condition: Term | None, node: cst.CSTNode) -> Where:
         kept = self.where
@@ -346,7 +352,8 @@ class _Statements(Expressions):
         self._order += 1
         self.where = Where(kept.block, self._order, kept.loops)
         if then_ends and not else_ends:
-            self._guard(Not(test), node.test, raises=raises(node.body))
+            turn = ends_turn(node.body)
+            self._guard(Not(test), node.test, raises=raises(node.body), turn=turn)
             become(env, else_env)
         elif else_ends and not then_ends:
             self._guard(test, node.test, raises=True)
@@ -382,12 +389,18 @@ class _Statements(Expressions):
         self.where = Where(outer.block, self._order, outer.loops)
         for guard in self.body.guards[first_guard:]:
             # What is checked at each turn, not under a further condition, holds for all.
-            if guard.where.loops == inner.loops and guard.where.block == inner.block:
+            if (
+                guard.where.loops == inner.loops
+                and guard.where.block == inner.block
+                and not guard.turn
+            ):
                 condition = Fold("all", Many(guard.condition, over, loop))
                 self.body.guards.append(
                     Guard(bounded(condition), guard.place, self.where, guard.raises)
                 )
         self._settle(env, loop, before)
+        if node.orelse is not None:
+            self.block(node.orelse.body, env)
 
     def _running(self, block: Any, env: Environment, loop: int) -> None:
         for name in augmented(block):
@@ -415,7 +428,8 @@ class _Statements(Expressions):
         for handler in node.handlers:
             local = dict(env)
             kept = self._enter(local, None, handler)
-            self.block(handler.body, local)
+            if not self.block(handler.body, local):
+                merge(env, Opaque("an exception"), dict(env), local)
             self.where = kept
         if node.orelse is not None:
             kept = self._enter(env, None, node)

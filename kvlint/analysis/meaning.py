@@ -70,6 +70,8 @@ def meaning(origin: Origin, program: Program) -> Meaning | None:
 
 def _over_regions(of: Term, origin: Origin) -> bool:
     match of:
+        case Many(_, _, _, when) if when is not None:
+            return False  # of some of them
         case Many(element, over, loop):
             if isinstance(over, Arange):
                 return element.contains(lambda t: isinstance(t, Each) and t.loop == loop)

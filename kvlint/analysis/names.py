@@ -2,10 +2,27 @@
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 
 from kvlint.analysis.files import Files
 from kvlint.analysis.outline import Definition, module_of
 from kvlint.findings import Fault
+
+
+def modules(paths: Iterable[str]) -> dict[str, str]:
+    """Dotted name -> path; also without leading folders, where that names one file only.
+
+    The root of a project is seldom the folder that imports start from (`src/`, `python/`).
+    """
+    whole = {module_of(path): path for path in paths}
+    shorter: dict[str, str | None] = {}
+    for name, path in whole.items():
+        parts = name.split(".")
+        for start in range(1, len(parts)):
+            tail = ".".join(parts[start:])
+            shorter[tail] = None if tail in shorter else path
+    return {name: path for name, path in shorter.items() if path is not None} | whole
+
 
 _DERIVED = re.compile(r"^[ \t]*class[ \t]+(\w+)\(([^()]*)\)", re.M)
 
@@ -13,7 +30,7 @@ _DERIVED = re.compile(r"^[ \t]*class[ \t]+(\w+)\(([^()]*)\)", re.M)
 class Names(Files):
     def __init__(self, texts: dict[str, str], faults: list[Fault] | None = None) -> None:
         super().__init__(texts, faults)
-        self._modules = {module_of(path): path for path in texts}
+        self._modules = modules(texts)
         self._families: dict[str, tuple[str, ...]] = {}
         self._children: dict[str, list[tuple[str, str]]] | None = None
 

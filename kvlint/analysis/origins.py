@@ -196,6 +196,11 @@ class Origins:
 
     def _field(self, at: Origin, of: Term, name: str) -> Iterator[Origin]:
         owner = self.program.type_of(of, at.body)
+        for member in self.program.family(owner) if owner else ():
+            computed = self.program.definition(f"{member}.{name}")
+            if computed is not None and "property" in " ".join(computed.decorators):
+                yield from self._call(at, Call(name, of, ()))
+                return
         stores = [
             (b, s) for b, s in self.program.stores(name, owner)
             if s.key is None and not s.appended and not _is_sentinel(s.value)
@@ -256,6 +261,11 @@ class Origins:
     def _keyed(self, at: Origin, of: Term, name: str, key: Term) -> Iterator[Origin]:
         """`of.name[key]`: stores under that key; a parameter as key is told apart by call."""
         owner = self.program.type_of(of, at.body)
+        for member in self.program.family(owner) if owner else ():
+            computed = self.program.definition(f"{member}.{name}")
+            if computed is not None and "property" in " ".join(computed.decorators):
+                yield from self._call(at, Call(name, of, ()))
+                return
         stores = [
             (b, s)
             for b, s in self.program.stores(name, owner)

@@ -98,7 +98,8 @@ def outline(path: str, source: str) -> Outline:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tree = ast.parse(source)
-    result = Outline(path, source.splitlines(keepends=True))
+    # Only line feeds: `splitlines` also cuts at form feeds and the like, Python does not.
+    result = Outline(path, [f"{line}\n" for line in source.split("\n")])
     package = module_of(path).split(".")
     if not path.endswith("__init__.py"):
         package = package[:-1]
@@ -110,8 +111,11 @@ def _visit(body: list[ast.stmt], out: Outline, prefix: str, owner: str, package:
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             definition = _definition(node, out.path, prefix, owner)
-            # A property's setter comes after its getter; the getter is what reads need.
-            out.definitions.setdefault(definition.name, definition)
+            # A property's setter comes after its getter; the getter is what reads need. Of
+            # overloads the last one has the body.
+            known = out.definitions.get(definition.name)
+            if known is None or "overload" in known.decorators:
+                out.definitions[definition.name] = definition
             _imports_in(node.body, out, package)
         elif isinstance(node, ast.ClassDef):
             name = f"{prefix}{node.name}"

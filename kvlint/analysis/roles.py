@@ -18,6 +18,7 @@ from kvlint.analysis.terms import (
     Many,
     Operation,
     Parameter,
+    Sequence,
     Slice,
     Term,
     free,
@@ -92,6 +93,8 @@ def region_list(term: Term, body: Body) -> Strength:
     match term:
         case Choice(_, then, other):
             return max(region_list(then, body), region_list(other, body))
+        case Operation("+", left, Sequence()):
+            return region_list(left, body)  # grown by more of the same
         case Operation("+", left, right):
             return min(region_list(left, body), region_list(right, body))
         case Many(element, over, loop):

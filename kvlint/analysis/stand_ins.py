@@ -11,7 +11,7 @@ from kvlint.analysis.entries import Entry, about_entry, entries, quantity_of_ele
 from kvlint.analysis.evidence import beside_addresses
 from kvlint.analysis.flow import DEPTH, Flow, Sink
 from kvlint.analysis.formulas import one_formula
-from kvlint.analysis.guards import Check, entry_form, settles
+from kvlint.analysis.guards import Check, entry_form, settled_by_tests, settles
 from kvlint.analysis.link import Program
 from kvlint.analysis.roles import Strength, names_regions, region_list, speaks_of_index
 from kvlint.analysis.showing import brief
@@ -236,6 +236,7 @@ def _judged(
     open_sinks = tuple(
         s for s in sinks
         if not any(_stands_before(check, s) for check in checks)
+        and not (s.home and settled_by_tests(s.tests, wholes))
         and not _guarded_there(program, s, regions, wholes)
     )  # fmt: skip
     open_sinks = tuple(

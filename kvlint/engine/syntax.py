@@ -36,10 +36,12 @@ def _fault(root: Path, path: str) -> Fault | None:
             symtable.symtable(source, path, "exec")
     except SyntaxError as error:
         return Fault("invalid-syntax", _span(path, error), error.msg)
+    except LookupError as error:
+        return Fault("invalid-syntax", start, f"unknown encoding: {error}")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         return Fault("invalid-syntax", Span(path, line, 1, line, 1), str(error))
-    except (ValueError, RecursionError, MemoryError) as error:  # null bytes, deep nesting
+    except (ValueError, RecursionError, MemoryError) as error:  # null bytes, codecs, nesting
         return Fault("invalid-syntax", start, str(error) or "nested too deeply")
     return None
 

@@ -50,7 +50,7 @@ def test_what_is_not_followed_says_why(lowered):
         "def f(xs):\n    while xs:\n        n = 0\n        n += 1\n    return (yield xs)\n"
     )
     (opaque,) = (t for t in body.returns[-1].term.walk() if isinstance(t, Opaque))
-    assert opaque.why == "Yield is not followed"
+    assert opaque.why == "what a generator is sent"
 
 
 def test_a_body_that_grows_without_end_is_cut_with_a_reason(lowered):
