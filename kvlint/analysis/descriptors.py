@@ -4,7 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kvlint.analysis.bodies import Body
-from kvlint.analysis.roles import Strength, counts_regions, is_address, region_list
+from kvlint.analysis.roles import (
+    Strength,
+    counts_regions,
+    is_address,
+    joins_lists,
+    region_list,
+)
 from kvlint.analysis.terms import (
     Arange,
     Choice,
@@ -48,7 +54,7 @@ def counts(term: Term, body: Body) -> Iterator[Count]:
                 loops = region_loops(address, body)
                 if loops is not None:
                     yield Count(count, address, loops)
-            case Operation("+", left, right):
+            case Operation("+", left, right) if not joins_lists(left, right):
                 for base, offset in ((left, right), (right, left)):
                     if is_address(base) and not is_address(offset):
                         loops = region_loops(base, body)

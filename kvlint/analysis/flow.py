@@ -20,6 +20,7 @@ from kvlint.analysis.roles import (
     counts_regions,
     is_address,
     is_byte_buffer,
+    joins_lists,
     numbers_slot,
     region_list,
 )
@@ -184,7 +185,7 @@ class Flow(Carrying):
         """What one term, not counting what it is made of, does with the value."""
         for part in (term,):
             match part:
-                case Operation("+" | "-", left, right):
+                case Operation("+" | "-", left, right) if not joins_lists(left, right):
                     for base, offset in ((left, right), (right, left)):
                         if (
                             is_address(base)

@@ -88,6 +88,11 @@ def names_regions(name: str) -> Strength:
     return Strength.STRONG if known & nouns().region else Strength.NONE
 
 
+def joins_lists(left: Term, right: Term) -> bool:
+    """`regions + [one]` has a longer list, where `base + offset` has a place in memory."""
+    return isinstance(left, Sequence) or isinstance(right, Sequence)
+
+
 def region_list(term: Term, body: Body) -> Strength:
     """How sure it is that `term` holds one entry for each region."""
     match term:
