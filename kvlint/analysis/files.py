@@ -116,6 +116,15 @@ class Files:
         line = source.lines[span.line - 1]
         return line[span.column - 1 : span.end_column - 1]
 
+    def starts(self) -> list[str]:
+        """Paths of the files that rules start from: all, or this process's share of them."""
+        number, parts = self.share
+        return sorted(
+            path
+            for path in self.texts
+            if parts == 1 or crc32(path.encode("utf-8", "surrogateescape")) % parts == number
+        )
+
     def holding(
         self, *patterns: re.Pattern[str], file: re.Pattern[str] | None = None
     ) -> Iterator[Body]:
@@ -124,7 +133,7 @@ class Files:
         `file`: what the file must hold besides. By path and line.
         """
         first, *others = patterns
-        for path in sorted(self.texts):
+        for path in self.starts():
             text = self.texts[path]
             if any(p.search(text) is None for p in (*others, *([file] if file else []))):
                 continue
@@ -135,9 +144,6 @@ class Files:
         self, path: str, offsets: Sequence[int], *patterns: re.Pattern[str]
     ) -> Iterator[Body]:
         """Bodies around these offsets of a file, those that hold the patterns."""
-        number, parts = self.share
-        if parts > 1 and crc32(path.encode("utf-8", "surrogateescape")) % parts != number:
-            return
         source = self.outline(path) if offsets else None
         for definition in self._covering(path, offsets):
             own = source.text(definition) if source else ""

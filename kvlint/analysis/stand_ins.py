@@ -76,7 +76,7 @@ class StandIn:
 def stand_ins(program: Program) -> Iterator[StandIn]:
     flow = Flow(program)
     seen: set[str] = set()
-    for path in sorted(program.texts):
+    for path in program.starts():
         for body in program.bodies_at(path, _entries_taken(program.texts[path])):
             if body.definition.key not in seen:
                 seen.add(body.definition.key)

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 # From this many files on, two processes share the work.
 APART = 100
 WORKERS = 2
+# Files whose syntax is asked at once: few enough that both end at the same time.
+CHUNK = 50
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What one worker found: its share of the definitions and of the files."""
+    """What one worker found in its share of the files."""
 
     findings: list[Finding]
     faults: list[Fault]
@@ -65,17 +67,30 @@ def check(
 
 
 def _parts(files: Files, rules: Sequence[Rule]) -> list[_Part]:
-    """One part, or one for each worker where the tree is worth the start of another process."""
+    """What Python's parser says, then what the rules find.
+
+    Where the tree is worth the start of another process, the rules' work is split beforehand
+    and the files' syntax goes to whoever is free first.
+    """
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_all_start_methods, get_context
 
+    reported = [file.as_posix() for file in files.reported]
     if len(files.known) < APART or "fork" not in get_all_start_methods():
-        return [_part(files, rules, 0, 1)]
+        return [_syntax(files, reported), _part(files, rules, 0, 1)]
     fork = get_context("fork")
     # What is given at the start is forked along, not pickled: rules can be any objects.
     with ProcessPoolExecutor(WORKERS - 1, fork, _take, (files, rules)) as pool:
         others = [pool.submit(_taken_part, number) for number in range(1, WORKERS)]
-        return [_part(files, rules, 0, WORKERS), *(other.result() for other in others)]
+        chunks = [reported[at : at + CHUNK] for at in range(0, len(reported), CHUNK)]
+        asked = [(pool.submit(_taken_syntax, chunk), chunk) for chunk in chunks]
+        own = _part(files, rules, 0, WORKERS)
+        # The last that were asked wait longest: those that still wait are done here.
+        parsed = [
+            _syntax(files, chunk) if future.cancel() else future.result()
+            for future, chunk in reversed(asked)
+        ]
+        return [*parsed, own, *(other.result() for other in others)]
 
 
 _given: list[tuple[Files, Sequence[Rule]]] = []  # of a worker, from its start on
@@ -89,25 +104,31 @@ def _taken_part(number: int) -> _Part:
     return _part(*_given[-1], number, WORKERS)
 
 
+def _taken_syntax(paths: Sequence[str]) -> _Part:
+    return _syntax(_given[-1][0], paths)
+
+
+def _syntax(files: Files, paths: Sequence[str]) -> _Part:
+    return _Part([], syntax.faults(files.root, paths), [])
+
+
 def _part(files: Files, rules: Sequence[Rule], number: int, workers: int) -> _Part:
     from kvlint.analysis.link import Program  # brings the parser, which most commands never need
 
     # Terms and trees only grow during a run: collecting them would cost a third of it.
     gc.disable()
-    reported = [file.as_posix() for file in files.reported]
     program = Program.open(files.root, [file.as_posix() for file in files.known])
     program.share = (number, workers)
     failures: list[tuple[str, str, str]] = []
-    shown = set(reported)
+    shown = {file.as_posix() for file in files.reported}
     findings = [
         finding
         for rule in rules
         for finding in _decided(rule, program, failures)
         if finding.span.path in shown
     ]
-    faults = syntax.faults(files.root, reported[number::workers])
     # What only the analysis choked on is said, too.
-    faults += [fault for fault in program.faults if fault.span.path in shown]
+    faults = [fault for fault in program.faults if fault.span.path in shown]
     return _Part(findings, faults, failures)
 
 
