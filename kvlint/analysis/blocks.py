@@ -1,5 +1,6 @@
 """What a block of statements writes, how it ends, and what it leaves in the environment."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import libcst as cst
@@ -39,30 +40,35 @@ def always_ends(block: Any) -> bool:
 
 
 def augmented(block: Any) -> set[str]:
-    found: set[str] = set()
-    stack: list[Any] = [block]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, cst.AugAssign) and isinstance(node.operator, cst.AddAssign):
-            if isinstance(node.target, cst.Name):
-                found.add(node.target.value)
-        elif not isinstance(node, cst.FunctionDef | cst.BaseExpression):
-            stack.extend(node.children)
-    return found
+    """Names that a block adds to."""
+    return {
+        node.target.value
+        for node in _statements(block)
+        if isinstance(node, cst.AugAssign)
+        and isinstance(node.operator, cst.AddAssign)
+        and isinstance(node.target, cst.Name)
+    }
 
 
 def fields_written(block: Any) -> set[str]:
     """Paths like `self.count` that a block assigns."""
-    found: set[str] = set()
+    return {
+        f"{node.target.value.value}.{node.target.attr.value}"
+        for node in _statements(block)
+        if isinstance(node, cst.AssignTarget)
+        and isinstance(node.target, cst.Attribute)
+        and isinstance(node.target.value, cst.Name)
+    }
+
+
+def _statements(block: Any) -> Iterator[Any]:
+    """The statements of a block and their parts; no expressions, no inner functions."""
     stack: list[Any] = [block]
     while stack:
         node = stack.pop()
-        if isinstance(node, cst.AssignTarget) and isinstance(node.target, cst.Attribute):
-            if isinstance(node.target.value, cst.Name):
-                found.add(f"{node.target.value.value}.{node.target.attr.value}")
-        elif not isinstance(node, cst.FunctionDef | cst.BaseExpression):
+        if not isinstance(node, cst.FunctionDef | cst.BaseExpression):
+            yield node
             stack.extend(node.children)
-    return found
 
 
 def become(env: Environment, other: Environment) -> None:

@@ -18,10 +18,10 @@ MANY_PLACES = 60  # a name written or called in more definitions than this tells
 
 
 class Files:
-    """Texts by path. `faults`: files that could not be read or parsed."""
+    """Texts by path, in the order of paths. `faults`: files that could not be read or parsed."""
 
     def __init__(self, texts: dict[str, str], faults: list[Fault] | None = None) -> None:
-        self.texts = texts
+        self.texts = dict(sorted(texts.items()))
         self.faults = faults or []
         self.share = (0, 1)  # which part of the files rules start from, of how many
         self._outlines: dict[str, Outline | None] = {}
@@ -30,38 +30,24 @@ class Files:
         self._mentions: dict[str, list[Definition]] = {}
 
     @classmethod
-    def open(cls, root: Path, files: Iterable[str], explicit: Iterable[str] = ()) -> Self:
-        """Read `files` (relative to `root`); keep those that speak of cache memory.
-
-        `explicit` files are parsed even if they do not, so that a syntax error in a file
-        that somebody names is said.
-        """
+    def open(cls, root: Path, files: Iterable[str]) -> Self:
+        """Read `files` (relative to `root`); keep those that speak of cache memory."""
         texts: dict[str, str] = {}
         faults: list[Fault] = []
         triggers = [word.encode() for word in nouns().triggers]
-        named = set(explicit)
-        checked: list[str] = []
-        for path in sorted({*files, *named}):
+        for path in files:
             try:
                 data = (root / path).read_bytes()
             except OSError as error:
                 faults.append(_fault(path, "unreadable", str(error.strerror or error)))
                 continue
-            spoken = any(word in data for word in triggers)
-            if not spoken and path not in named:
+            if not any(word in data for word in triggers):
                 continue
             try:
-                text = _decode(data)
+                texts[path] = _decode(data)
             except (UnicodeError, LookupError, SyntaxError) as error:
                 faults.append(_fault(path, "invalid-encoding", str(error)))
-                continue
-            texts[path] = text
-            if path in named:
-                checked.append(path)
-        program = cls(texts, faults)
-        for path in checked:
-            program.outline(path)
-        return program
+        return cls(texts, faults)
 
     def outline(self, path: str) -> Outline | None:
         if path not in self._outlines:
@@ -101,7 +87,6 @@ class Files:
                 try:
                     self._bodies[key] = lower(source, definition)
                 except Exception as error:  # a body that cannot be lowered costs only itself
-                    self.lost = getattr(self, "lost", 0) + 1
                     _debug(definition, error)
         return self._bodies[key]
 
@@ -119,11 +104,11 @@ class Files:
     def starts(self) -> list[str]:
         """Paths of the files that rules start from: all, or this process's share of them."""
         number, parts = self.share
-        return sorted(
+        return [
             path
             for path in self.texts
             if parts == 1 or crc32(path.encode("utf-8", "surrogateescape")) % parts == number
-        )
+        ]
 
     def holding(
         self, *patterns: re.Pattern[str], file: re.Pattern[str] | None = None
@@ -174,8 +159,7 @@ class Files:
         key = f"{before}{name}{after}"
         if key not in self._mentions:
             found: list[Definition] = []
-            for path in sorted(self.texts):
-                text = self.texts[path]
+            for path, text in self.texts.items():
                 if key not in text:
                     continue
                 hits = [
@@ -195,8 +179,8 @@ class Files:
         if self._defined is None:
             pattern = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.M)
             table: dict[str, list[str]] = defaultdict(list)
-            for path in sorted(self.texts):
-                for short in set(pattern.findall(self.texts[path])):
+            for path, text in self.texts.items():
+                for short in set(pattern.findall(text)):
                     table[short].append(path)
             self._defined = table
         keys: list[str] = []
@@ -233,6 +217,5 @@ def _fault(path: str, name: str, message: str) -> Fault:
 
 
 def _debug(definition: Definition, error: Exception) -> None:
-
     if os.environ.get("KVLINT_DEBUG"):
         print(f"kvlint: {definition.key}: {type(error).__name__}: {error}", file=sys.stderr)

@@ -183,36 +183,35 @@ class Flow(Carrying):
         self, term: Term, body: Body, leaf: Leaf, where: Where, quantity: str
     ) -> Iterator[tuple[str, str]]:
         """What one term, not counting what it is made of, does with the value."""
-        for part in (term,):
-            match part:
-                case Operation("+" | "-", left, right) if not joins_lists(left, right):
-                    for base, offset in ((left, right), (right, left)):
-                        if (
-                            is_address(base)
-                            and not is_address(offset)
-                            and self.carries(offset, body, leaf)
-                            and not _own_region(base)
-                        ):
-                            yield self._in_address(base, offset, body, leaf)
-                case Operation("*", left, right):
-                    for one, other in ((left, right), (right, left)):
-                        if self.carries(one, body, leaf) and _has_region_count(other, body):
-                            yield (
-                                "length",
-                                f"is multiplied by the number of regions ({brief(other, 50)})",
-                            )
-                        elif quantity in _STRIDES and numbers_slot(other):
-                            if self.carries(one, body, leaf) and not _own_region(other):
-                                yield "stride", f"strides over pages ({brief(other, 40)} * it)"
-                case Sequence(items) if len(items) >= 2 and is_address(items[0]):
-                    if not _own_region(items[0]):
-                        yield from self._in_descriptor(items, body, leaf, quantity)
-                case Slice(of, lower, upper) if is_byte_buffer(of) and where.loops:
-                    bounds = [b for b in (lower, upper) if b is not None]
-                    if any(self.carries(b, body, leaf) for b in bounds):
-                        yield "length", f"cuts {brief(of, 40)} for each region"
-                case Call() as call:
-                    yield from self._in_call(call, body, leaf, quantity, where)
+        match term:
+            case Operation("+" | "-", left, right) if not joins_lists(left, right):
+                for base, offset in ((left, right), (right, left)):
+                    if (
+                        is_address(base)
+                        and not is_address(offset)
+                        and self.carries(offset, body, leaf)
+                        and not _own_region(base)
+                    ):
+                        yield self._in_address(base, offset, body, leaf)
+            case Operation("*", left, right):
+                for one, other in ((left, right), (right, left)):
+                    if self.carries(one, body, leaf) and _has_region_count(other, body):
+                        yield (
+                            "length",
+                            f"is multiplied by the number of regions ({brief(other, 50)})",
+                        )
+                    elif quantity in _STRIDES and numbers_slot(other):
+                        if self.carries(one, body, leaf) and not _own_region(other):
+                            yield "stride", f"strides over pages ({brief(other, 40)} * it)"
+            case Sequence(items) if len(items) >= 2 and is_address(items[0]):
+                if not _own_region(items[0]):
+                    yield from self._in_descriptor(items, body, leaf, quantity)
+            case Slice(of, lower, upper) if is_byte_buffer(of) and where.loops:
+                bounds = [b for b in (lower, upper) if b is not None]
+                if any(self.carries(b, body, leaf) for b in bounds):
+                    yield "length", f"cuts {brief(of, 40)} for each region"
+            case Call() as call:
+                yield from self._in_call(call, body, leaf, quantity, where)
 
     def _in_address(self, base: Term, offset: Term, body: Body, leaf: Leaf) -> tuple[str, str]:
         for part in offset.walk():

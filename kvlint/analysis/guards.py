@@ -88,8 +88,6 @@ def facts(condition: Term, holds: bool = True) -> Iterator[Uniform | Bound]:
             yield from _each(of, False)
         case Operation(symbol, left, right) if symbol in _FLIP:
             yield from _compared(symbol if holds else _FLIP[symbol], left, right)
-        case Fold("len", Fold("set", _)) if not holds:
-            return
 
 
 def _compared(symbol: str, left: Term, right: Term) -> Iterator[Uniform | Bound]:
@@ -346,10 +344,4 @@ def covers(said: Uniform, item: Item, whole: Term) -> bool:
     entry = said.entry
     form = replace(whole, lambda t: base if t == item else None)
     # A check of `.shape` settles `.shape[1]`; a check of the entry settles all of it.
-    return (entry == base and not _is_object(whole, item)) or (
-        form.contains(entry) and entry.contains(base)
-    )
-
-
-def _is_object(whole: Term, item: Item) -> bool:
-    return whole != item
+    return (entry == base and whole == item) or (form.contains(entry) and entry.contains(base))

@@ -261,7 +261,7 @@ class Program(Names):
             if key in self._stores:
                 return self._stores[key]
         self._stores[key] = []
-        paths = sorted(self.texts) if key == name else self.home(owner or "")
+        paths = list(self.texts) if key == name else self.home(owner or "")
         found: list[Definition] = []
         for path in paths:
             text = self.texts[path]

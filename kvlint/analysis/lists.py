@@ -298,7 +298,7 @@ def _compared(
     unresolved: list[str] = []
     same: list[bool] = []
     step: Step | None = None
-    for count, origin in prepared(program, origins, handle, body):
+    for count, origin in prepared(origins, handle, body):
         step = step or _given_at(program, origin, handle)
         counted = origins.nearby(count.count, origin.body, origin.frame)
         for one in counted:
@@ -353,9 +353,7 @@ def _alike(one: Term, other: Term) -> bool:
     return False
 
 
-def prepared(
-    program: Program, origins: Origins, handle: Term, body: Body
-) -> Iterator[tuple[Count, Origin]]:
+def prepared(origins: Origins, handle: Term, body: Body) -> Iterator[tuple[Count, Origin]]:
     """How the lists that a handle can stand for were built: counts, and where."""
     for origin in origins.of(handle, body):
         match origin.term:
@@ -363,7 +361,6 @@ def prepared(
                 listed = _argument(call, "list")
                 if listed is not None:
                     yield from _built(origins, listed, origin, 3)
-    del program
 
 
 def _built(

@@ -103,8 +103,8 @@ class Names(Files):
         if self._children is None:
             # By text first: most files need no outline for it.
             table: dict[str, list[tuple[str, str]]] = defaultdict(list)
-            for path in sorted(self.texts):
-                for name, bases in _DERIVED.findall(self.texts[path]):
+            for path, text in self.texts.items():
+                for name, bases in _DERIVED.findall(text):
                     for base in bases.split(","):
                         table[base.strip().rpartition(".")[2]].append((path, name))
             self._children = table

@@ -153,14 +153,7 @@ def _merged(found: list[StandIn]) -> Iterator[StandIn]:
         alike = [
             o
             for o in others
-            if (o.regions, o.number, bool(o.open), o.by_name, o.construction is None)
-            == (
-                first.regions,
-                first.number,
-                bool(first.open),
-                first.by_name,
-                first.construction is None,
-            )
+            if o.kind == first.kind
             and abs(o.at.line - first.at.line) <= NEAR
             and "device" not in (o.quantity, first.quantity)
         ]
@@ -239,12 +232,7 @@ def _judged(
         and not (s.home and settled_by_tests(s.tests, wholes))
         and not _guarded_there(program, s, regions, wholes)
     )  # fmt: skip
-    open_sinks = tuple(
-        sorted(
-            open_sinks,
-            key=lambda s: (s.by_name, s.role == "wire", len(s.hops), s.role == "address"),
-        )
-    )
+    open_sinks = tuple(sorted(open_sinks, key=_clearest_first))
     shown = (open_sinks or tuple(sinks))[0]
     construction = uniform_nearby(program, regions, body)
     by_name = strength is Strength.WEAK or all(s.by_name for s in (open_sinks or sinks))
