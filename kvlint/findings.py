@@ -131,12 +131,33 @@ class Fault:
     message: str
 
 
+class Silence(StrEnum):
+    """Why a finding is not reported, though nothing settles it."""
+
+    COMMENT = "suppressed"
+    BASELINE = "in the baseline"
+    UNCHANGED = "not in what changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Silenced:
+    """A finding that the user has answered; `reason` is what they wrote beside it, if anything."""
+
+    finding: Finding
+    by: Silence
+    reason: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
+    """What a run comes to. `skipped` and `notices` are lines for standard error."""
+
     findings: tuple[Finding, ...]
     faults: tuple[Fault, ...] = ()
     files: int = 0
     skipped: tuple[str, ...] = field(default=())
+    silenced: tuple[Silenced, ...] = ()
+    notices: tuple[str, ...] = ()
 
 
 def assumption_id(claim: Claim) -> str:

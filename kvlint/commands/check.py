@@ -118,6 +118,8 @@ def command(
         click.echo(last_line(seen), err=True)
     for folder in report.skipped:
         complain(f"skipped {folder}")
+    for notice in report.notices:
+        complain(notice)
     if not report.files:
         complain("no Python files under the given paths")
     for failure in failures:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kvlint.findings import Confidence, Fault, Finding, Report, Status
+from kvlint.findings import Confidence, Fault, Finding, Report, Silenced, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,7 @@ class View:
     choice: Choice
     root: Path
     here: Path
+    silenced: tuple[Silenced, ...] = ()
     sources: dict[str, Sequence[str]] = field(default_factory=dict, repr=False)
 
     @property
@@ -85,7 +86,16 @@ def view(report: Report, choice: Choice, root: Path, here: Path) -> View:
     else:
         shown = [f for f in found if choice.shows(f)]
     hidden = [f for f in found if f not in shown]
-    return View(tuple(shown), tuple(hidden), report.faults, report.files, choice, root, here)
+    return View(
+        shown=tuple(shown),
+        hidden=tuple(hidden),
+        faults=report.faults,
+        files=report.files,
+        choice=choice,
+        root=root,
+        here=here,
+        silenced=report.silenced,
+    )
 
 
 def _read(path: Path) -> Sequence[str]:
