@@ -14,6 +14,7 @@ FLOORS = [
     "kvlint.geometry",
     "kvlint.assumptions",
     "kvlint.findings",
+    "kvlint.tree",
     "kvlint.analysis",
     "kvlint.rule",
     "kvlint.rules",

@@ -5,7 +5,6 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Self
 from zlib import crc32
 
@@ -13,6 +12,7 @@ from kvlint.analysis.bodies import Body, Mark
 from kvlint.analysis.outline import ClassOutline, Definition, Outline, outline
 from kvlint.analysis.vocabulary import nouns
 from kvlint.findings import Fault, Span
+from kvlint.tree import Tree
 
 MANY_PLACES = 60  # a name written or called in more definitions than this tells nothing
 
@@ -30,14 +30,14 @@ class Files:
         self._mentions: dict[str, list[Definition]] = {}
 
     @classmethod
-    def open(cls, root: Path, files: Iterable[str]) -> Self:
-        """Read `files` (relative to `root`); keep those that speak of cache memory."""
+    def open(cls, tree: Tree, files: Iterable[str]) -> Self:
+        """Read `files` of the tree; keep those that speak of cache memory."""
         texts: dict[str, str] = {}
         faults: list[Fault] = []
         triggers = [word.encode() for word in nouns().triggers]
         for path in files:
             try:
-                data = (root / path).read_bytes()
+                data = tree.read(path)
             except OSError as error:
                 faults.append(_fault(path, "unreadable", str(error.strerror or error)))
                 continue

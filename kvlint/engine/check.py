@@ -50,7 +50,13 @@ def check(
     kept and the other rules run. Raises UsageError for paths that do not exist or lie outside
     the project.
     """
-    files = discover(project, paths)
+    return check_files(discover(project, paths), rules, on_failure)
+
+
+def check_files(
+    files: Files, rules: Sequence[Rule], on_failure: Callable[[RuleError], None] = _raise
+) -> Report:
+    """`check` for files that are chosen already."""
     parts = _parts(files, rules)
     for code, name, cause in (failure for part in parts for failure in part.failures):
         on_failure(RuleError(code, name, cause))
@@ -75,7 +81,7 @@ def _parts(files: Files, rules: Sequence[Rule]) -> list[_Part]:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_all_start_methods, get_context
 
-    reported = [file.as_posix() for file in files.reported]
+    reported = files.reported
     if len(files.known) < APART or "fork" not in get_all_start_methods():
         return [_syntax(files, reported), _part(files, rules, 0, 1)]
     fork = get_context("fork")
@@ -109,7 +115,7 @@ def _taken_syntax(paths: Sequence[str]) -> _Part:
 
 
 def _syntax(files: Files, paths: Sequence[str]) -> _Part:
-    return _Part([], syntax.faults(files.root, paths), [])
+    return _Part([], syntax.faults(files.tree, paths), [])
 
 
 def _part(files: Files, rules: Sequence[Rule], number: int, workers: int) -> _Part:
@@ -117,10 +123,10 @@ def _part(files: Files, rules: Sequence[Rule], number: int, workers: int) -> _Pa
 
     # Terms and trees only grow during a run: collecting them would cost a third of it.
     gc.disable()
-    program = Program.open(files.root, [file.as_posix() for file in files.known])
+    program = Program.open(files.tree, files.known)
     program.share = (number, workers)
     failures: list[tuple[str, str, str]] = []
-    shown = {file.as_posix() for file in files.reported}
+    shown = set(files.reported)
     findings = [
         finding
         for rule in rules

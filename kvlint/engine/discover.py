@@ -6,11 +6,12 @@ No symbolic link is followed below a given path: a file has one name, its real o
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kvlint.engine.errors import UsageError
+from kvlint.tree import Tree
 
 MARKERS = ("pyproject.toml", "kvlint.toml", ".git")
 
@@ -36,14 +37,14 @@ SKIPPED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """`known` and `reported` are relative to `root`, sorted; `reported` is part of `known`.
+    """`known` and `reported` are paths of `tree`, sorted; `reported` is part of `known`.
 
     `unreadable` names the folders that could not be listed.
     """
 
-    root: Path
-    known: tuple[Path, ...]
-    reported: tuple[Path, ...]
+    tree: Tree
+    known: tuple[str, ...]
+    reported: tuple[str, ...]
     unreadable: tuple[str, ...] = ()
 
 
@@ -87,11 +88,15 @@ def discover(root: Path, paths: Sequence[Path]) -> Files:
             raise UsageError(f"neither a file nor a folder: {path}")
     known = reported.union(_walk(root, unreadable))
     return Files(
-        root=root,
-        known=tuple(sorted(file.relative_to(root) for file in known)),
-        reported=tuple(sorted(file.relative_to(root) for file in reported)),
+        tree=Tree(root),
+        known=_within(root, known),
+        reported=_within(root, reported),
         unreadable=tuple(dict.fromkeys(unreadable)),
     )
+
+
+def _within(root: Path, files: Iterable[Path]) -> tuple[str, ...]:
+    return tuple(sorted(file.relative_to(root).as_posix() for file in files))
 
 
 def _existing(path: Path) -> Path:

@@ -9,21 +9,21 @@ import symtable
 import tokenize
 import warnings
 from collections.abc import Iterable
-from pathlib import Path
 
 from kvlint.findings import Fault, Span
+from kvlint.tree import Tree
 
 
-def faults(root: Path, paths: Iterable[str]) -> list[Fault]:
-    """One fault for each of `paths` (relative to `root`) that is no Python. Nothing is run."""
-    found = (_fault(root, path) for path in paths)
+def faults(tree: Tree, paths: Iterable[str]) -> list[Fault]:
+    """One fault for each of `paths` that is no Python. Nothing is run."""
+    found = (_fault(tree, path) for path in paths)
     return [fault for fault in found if fault is not None]
 
 
-def _fault(root: Path, path: str) -> Fault | None:
+def _fault(tree: Tree, path: str) -> Fault | None:
     start = Span(path, 1, 1, 1, 1)
     try:
-        data = (root / path).read_bytes()
+        data = tree.read(path)
     except OSError as error:
         return Fault("unreadable", start, error.strerror or str(error))
     try:

@@ -1,13 +1,15 @@
 """What a report looks like from where the user stands: what is shown, what is hidden, and how
 paths read from the working directory."""
 
+import io
 import os
 import tokenize
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from kvlint.findings import Confidence, Fault, Finding, Report, Silenced, Status
+from kvlint.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class View:
     root: Path
     here: Path
     silenced: tuple[Silenced, ...] = ()
+    overlay: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     sources: dict[str, Sequence[str]] = field(default_factory=dict, repr=False)
 
     @property
@@ -72,13 +75,20 @@ class View:
     def line(self, path: str, number: int) -> str | None:
         """Line `number` of the source, counted from 1, or None when it cannot be had."""
         if path not in self.sources:
-            self.sources[path] = _read(self.root / path)
+            self.sources[path] = _lines(Tree(self.root, self.overlay), path)
         lines = self.sources[path]
         return lines[number - 1] if 0 < number <= len(lines) else None
 
 
-def view(report: Report, choice: Choice, root: Path, here: Path) -> View:
-    """Part a report into what `choice` shows and hides. Paths read from `here`."""
+def view(
+    report: Report,
+    choice: Choice,
+    root: Path,
+    here: Path,
+    overlay: Mapping[str, bytes] | None = None,
+) -> View:
+    """Part a report into what `choice` shows and hides. Paths read from `here`; `overlay` is
+    what the checked tree held instead of what is on disk."""
     found = report.findings
     if choice.place is not None:
         shown = [f for f in found if choice.place.touches(f)]
@@ -95,14 +105,15 @@ def view(report: Report, choice: Choice, root: Path, here: Path) -> View:
         root=root,
         here=here,
         silenced=report.silenced,
+        overlay=overlay or {},
     )
 
 
-def _read(path: Path) -> Sequence[str]:
+def _lines(tree: Tree, path: str) -> Sequence[str]:
     try:
-        with path.open("rb") as file:
-            encoding, _ = tokenize.detect_encoding(file.readline)
+        data = tree.read(path)
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         # Universal newlines, and nothing but newlines: columns and lines as Python counts them.
-        return path.read_text(encoding, errors="replace").split("\n")
+        return io.TextIOWrapper(io.BytesIO(data), encoding, "replace").read().split("\n")
     except (OSError, SyntaxError, LookupError):
         return ()

@@ -7,15 +7,11 @@ from kvlint.engine.discover import discover, find_project
 from kvlint.engine.errors import UsageError
 
 
-def names(paths):
-    return [path.as_posix() for path in paths]
-
-
 def test_paths_choose_what_is_reported_and_the_project_is_what_is_known(project):
     root = project({"a.py": "", "pkg/b.py": "", "pkg/c.py": ""})
     files = discover(root, [root / "pkg"])
-    assert names(files.reported) == ["pkg/b.py", "pkg/c.py"]
-    assert names(files.known) == ["a.py", "pkg/b.py", "pkg/c.py"]
+    assert list(files.reported) == ["pkg/b.py", "pkg/c.py"]
+    assert list(files.known) == ["a.py", "pkg/b.py", "pkg/c.py"]
 
 
 @pytest.mark.parametrize(
@@ -23,22 +19,22 @@ def test_paths_choose_what_is_reported_and_the_project_is_what_is_known(project)
 )
 def test_a_folder_that_is_not_source_is_read_only_when_named(project, folder):
     root = project({"a.py": "", f"{folder}/b.py": ""})
-    assert names(discover(root, [root]).known) == ["a.py"]
+    assert list(discover(root, [root]).known) == ["a.py"]
     named = discover(root, [root / folder])
-    assert names(named.reported) == [f"{folder}/b.py"]
-    assert names(named.known) == sorted(["a.py", f"{folder}/b.py"])
+    assert list(named.reported) == [f"{folder}/b.py"]
+    assert list(named.known) == sorted(["a.py", f"{folder}/b.py"])
 
 
 def test_a_virtual_environment_is_known_by_its_mark_not_its_name(project):
     root = project({"a.py": "", "env311/pyvenv.cfg": "", "env311/lib/b.py": ""})
-    assert names(discover(root, [root]).known) == ["a.py"]
+    assert list(discover(root, [root]).known) == ["a.py"]
 
 
 @pytest.mark.parametrize("name", ["tool", "a.pyi"])
 def test_a_given_file_is_read_where_the_walk_would_pass_it(project, name):
     root = project({"a.py": "", name: "print()"})
-    assert names(discover(root, [root / name]).reported) == [name]
-    assert names(discover(root, [root]).reported) == ["a.py"]
+    assert list(discover(root, [root / name]).reported) == [name]
+    assert list(discover(root, [root]).reported) == ["a.py"]
 
 
 def test_a_given_file_that_ends_as_no_python_does_is_refused(project):
@@ -52,16 +48,16 @@ def test_links_are_not_followed_and_a_linked_folder_is_known_by_its_real_name(pr
     (root / "pkg/rules").symlink_to("../rules")
     (root / "pkg/link.py").symlink_to("b.py")
     (root / "pkg/up").symlink_to("..")
-    assert names(discover(root, [root]).known) == ["pkg/b.py", "rules/a.py"]
-    assert names(discover(root, [root / "pkg"]).reported) == ["pkg/b.py"]
-    assert names(discover(root, [root / "pkg/rules"]).reported) == ["rules/a.py"]
-    assert names(discover(root, [root / "pkg/link.py"]).reported) == ["pkg/b.py"]
+    assert list(discover(root, [root]).known) == ["pkg/b.py", "rules/a.py"]
+    assert list(discover(root, [root / "pkg"]).reported) == ["pkg/b.py"]
+    assert list(discover(root, [root / "pkg/rules"]).reported) == ["rules/a.py"]
+    assert list(discover(root, [root / "pkg/link.py"]).reported) == ["pkg/b.py"]
 
 
 def test_what_is_no_plain_file_is_left_alone(project):
     root = project({"a.py": "", "folder.py/b.py": ""})
     os.mkfifo(root / "pipe.py")
-    assert names(discover(root, [root]).known) == ["a.py", "folder.py/b.py"]
+    assert list(discover(root, [root]).known) == ["a.py", "folder.py/b.py"]
     with pytest.raises(UsageError, match=r"neither a file nor a folder: .*pipe\.py"):
         discover(root, [root / "pipe.py"])
 

@@ -2,11 +2,12 @@ import pytest
 
 from kvlint.engine.syntax import faults
 from kvlint.findings import Span
+from kvlint.tree import Tree
 
 
 def of(root, content):
     (root / "a.py").write_bytes(content)
-    return faults(root, ["a.py"])
+    return faults(Tree(root), ["a.py"])
 
 
 @pytest.mark.parametrize(
@@ -44,5 +45,5 @@ def test_a_fault_stands_where_python_points(tmp_path):
 
 
 def test_a_file_that_is_gone_is_a_fault(tmp_path):
-    (fault,) = faults(tmp_path, ["gone.py"])
+    (fault,) = faults(Tree(tmp_path), ["gone.py"])
     assert (fault.name, fault.message) == ("unreadable", "No such file or directory")
