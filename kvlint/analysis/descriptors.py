@@ -27,7 +27,7 @@ from kvlint.analysis.terms import (
     free,
     last_name,
 )
-from kvlint.analysis.vocabulary import words
+from kvlint.analysis.vocabulary import own_names, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,8 @@ def region_loops(address: Term, body: Body) -> frozenset[int] | None:
                 case Item() | Each():
                     break
                 case Parameter() | Field() | Many():
-                    vector |= region_list(found, body) is Strength.STRONG
+                    many = region_list(found, body) is Strength.STRONG
+                    vector |= many and not own_names().may_be_one(last_name(found))
     if loops:
         return frozenset(loops)
     return frozenset() if vector else None

@@ -26,16 +26,26 @@ from kvlint.analysis.terms import (
     Running,
     Term,
 )
-from kvlint.analysis.vocabulary import apis, nouns, words
+from kvlint.analysis.vocabulary import apis, nouns, own_names, remembered, words
 from kvlint.assumptions import Own
 from kvlint.findings import Span, Step
 
 BUILDS = re.compile(
     r"\b(?:arange|range|full|column_stack)\(|\bappend\(|register\w*\(|\(\s*\w+,[^()]*\)\s*for\b"
 )
-ADDRESSES = re.compile(r"(?i)(?:ptrs?|addrs?|address(?:es)?)\b")
-COUNTS = re.compile(r"num_(?:blocks|slots|pages|rows)|slots|count|//")
 TRANSPORT = re.compile("|".join(sorted(nouns().descriptors)))
+
+
+@remembered
+def addresses() -> re.Pattern[str]:
+    own = own_names().pattern("addresses")
+    return re.compile(rf"(?i)(?:ptrs?|addrs?|address(?:es)?{own})\b")
+
+
+@remembered
+def numbers() -> re.Pattern[str]:
+    own = own_names().pattern("slots")
+    return re.compile(rf"num_(?:blocks|slots|pages|rows)|slots|count|//{own}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +65,7 @@ class SharedCount:
 
 def shared_counts(program: Program) -> Iterator[SharedCount]:
     origins = Origins(program)
-    for body in program.holding(BUILDS, ADDRESSES, COUNTS, file=TRANSPORT):
+    for body in program.holding(BUILDS, addresses(), numbers(), file=TRANSPORT):
         seen: set[tuple[Term, str]] = set()
         for root in [*body.roots, *body.returns]:
             found: list[tuple[Term, Count, str]] = [

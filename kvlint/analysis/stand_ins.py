@@ -16,6 +16,7 @@ from kvlint.analysis.link import Program
 from kvlint.analysis.roles import Strength, names_regions, region_list, speaks_of_index
 from kvlint.analysis.showing import brief
 from kvlint.analysis.terms import Call, Each, Field, Item, Literal, Term, This, last_name
+from kvlint.analysis.vocabulary import own_names, remembered
 from kvlint.findings import Span, Step
 
 _MANY = (
@@ -24,16 +25,30 @@ _MANY = (
 )
 TAKEN = re.compile(r"\[\s*(?:0|-1)\s*\]|\bnext\(|^[ \t]*\w+, \*\w+ = ", re.M)
 BEFORE = re.compile(r"(?:(\w+)|\))(?:\[[^\]\n]*\])?\s*$")
-ALIAS = re.compile(rf"^[ \t]+(\w+)(?:: [^=\n]+)? = [\w.\[\]'\"]*(?:{_MANY})$", re.M)
-ASKED = re.compile(
-    r"\((?:self\.)?\w*(?:kv_?caches|[a-z]_buffers|kv_tensors|layer_tensors)\b"
-    r"|(?:layer|region|group|buffer)_(?:id|idx|index)\s*=\s*0\b"
-)
-KEPT = re.compile(rf"\bfor\b[^\n:]*\b\w*(?:{_MANY}|layer_names)\b[^\n]*:")
 KEEPS = re.compile(r"^[ \t]+self\.\w+ = ", re.M)
 MEASURES = re.compile(
     r"\.(?:shape|stride|element_size|itemsize|device|get_device|dtype|nbytes)\b|_len|_size|num_"
 )
+
+
+@remembered
+def alias() -> re.Pattern[str]:
+    many = _MANY + own_names().pattern()
+    return re.compile(rf"^[ \t]+(\w+)(?:: [^=\n]+)? = [\w.\[\]'\"]*(?:{many})$", re.M)
+
+
+@remembered
+def asked() -> re.Pattern[str]:
+    lists = f"kv_?caches|[a-z]_buffers|kv_tensors|layer_tensors{own_names().pattern()}"
+    return re.compile(
+        rf"\((?:self\.)?\w*(?:{lists})\b|(?:layer|region|group|buffer)_(?:id|idx|index)\s*=\s*0\b"
+    )
+
+
+@remembered
+def kept() -> re.Pattern[str]:
+    many = f"{_MANY}|layer_names{own_names().pattern()}"
+    return re.compile(rf"\bfor\b[^\n:]*\b\w*(?:{many})\b[^\n]*:")
 
 
 NEAR = 6  # lines
@@ -81,7 +96,7 @@ def stand_ins(program: Program) -> Iterator[StandIn]:
             if body.definition.key not in seen:
                 seen.add(body.definition.key)
                 yield from _taken(program, flow, body)
-    for body in program.holding(KEPT, KEEPS, MEASURES):
+    for body in program.holding(kept(), KEEPS, MEASURES):
         yield from _kept(program, flow, body)
 
 
@@ -90,8 +105,8 @@ def _entries_taken(text: str) -> list[int]:
 
     Anchored at the bracket: a pattern that starts at every word costs seconds on a large tree.
     """
-    aliases = set(ALIAS.findall(text))
-    found = [m.start() for m in ASKED.finditer(text)]
+    aliases = set(alias().findall(text))
+    found = [m.start() for m in asked().finditer(text)]
     for match in TAKEN.finditer(text):
         at = match.start()
         if text[at] != "[":

@@ -1,15 +1,48 @@
 """Nouns of the field and third-party APIs, as data: `nouns.toml`, `apis.toml`.
 
-Nothing in here names a file, class or function of an engine.
+Nothing in here names a file, class or function of an engine. A project's own names are put in
+by `use`, once a run, before anything is analysed.
 """
 
 import re
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib.resources import files
+from typing import TypeVar
+
+from kvlint.analysis.vocabulary.own import Own
+
+_T = TypeVar("_T")
 
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+
+
+_NONE = Own()
+_in_use = _NONE
+_forget: list[Callable[[], None]] = []
+
+
+def use(own: Own) -> None:
+    """Read these names from now on as what they stand for, and no other own names."""
+    global _in_use
+    if own != _in_use:
+        _in_use = own
+        for forget in _forget:
+            forget()
+
+
+def own_names() -> Own:
+    """The names in use: with the version of kvlint, all that a vocabulary depends on."""
+    return _in_use
+
+
+def remembered(function: Callable[[], _T]) -> Callable[[], _T]:
+    """As `functools.cache`, until `use` changes the vocabulary that the answer rests on."""
+    answer = cache(function)
+    _forget.append(answer.cache_clear)
+    return answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +69,15 @@ class Nouns:
 
 
 @cache
-def nouns() -> Nouns:
+def _nouns() -> Nouns:
     data = tomllib.loads((files(__name__) / "nouns.toml").read_text("utf-8"))
     return Nouns(**{name: frozenset(words) for name, words in data.items()})
+
+
+@remembered
+def nouns() -> Nouns:
+    built_in = _nouns()
+    return replace(built_in, triggers=built_in.triggers | _in_use.spoken())
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,5 +117,9 @@ def apis() -> Apis:
 
 @lru_cache(maxsize=65536)
 def words(name: str) -> tuple[str, ...]:
-    """`kv_dataPtrs` -> ('kv', 'data', 'ptrs')."""
-    return tuple(word.lower() for word in _WORD.findall(name))
+    """`kv_dataPtrs` -> ('kv', 'data', 'ptrs'); for an own name, the words it stands for."""
+    own = None if _in_use is _NONE else _in_use.stands_for(name)
+    return own or tuple(word.lower() for word in _WORD.findall(name))
+
+
+_forget.append(words.cache_clear)
