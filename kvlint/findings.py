@@ -120,15 +120,35 @@ class Finding:
     guard: Step | None
     unresolved: tuple[str, ...] = ()
     by_name_only: bool = False
+    scope: str = ""  # as the claim has it: `path::qualified.name`
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a file could not be read or parsed: reported with code null."""
+    """Reported with code null: why a file could not be read or parsed, or, where
+    `costs_file` is False, what is wrong with something that kvlint itself is told there."""
 
     name: str
     span: Span
     message: str
+    costs_file: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """A comment addressed to kvlint: `ignore[CODES] reason`.
+
+    `lines` are the first and the last of what it speaks of, a statement's or the whole file's.
+    `codes` are what stands between the brackets, each with its place, and not yet known to be
+    rules. `error` says what is wrong with the comment: it silences nothing then.
+    """
+
+    span: Span
+    lines: tuple[int, int]
+    codes: tuple[tuple[str, Span], ...] = ()
+    reason: str = ""
+    error: str | None = None
+    whole_file: bool = False
 
 
 class Silence(StrEnum):
@@ -150,7 +170,8 @@ class Silenced:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a run comes to. `skipped` and `notices` are lines for standard error."""
+    """What a run comes to. `skipped` and `notices` are lines for standard error; `directives`
+    are the comments addressed to kvlint in the files that were reported on."""
 
     findings: tuple[Finding, ...]
     faults: tuple[Fault, ...] = ()
@@ -158,6 +179,7 @@ class Report:
     skipped: tuple[str, ...] = field(default=())
     silenced: tuple[Silenced, ...] = ()
     notices: tuple[str, ...] = ()
+    directives: tuple[Directive, ...] = ()
 
 
 def assumption_id(claim: Claim) -> str:
@@ -204,4 +226,5 @@ def decide(claim: Claim, name: str, severity: Severity, confidence: Confidence) 
         guard=guard,
         unresolved=claim.unresolved,
         by_name_only=claim.by_name_only,
+        scope=claim.scope,
     )

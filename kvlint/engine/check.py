@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kvlint.engine import syntax
 from kvlint.engine.discover import Files, discover
 from kvlint.engine.errors import RuleError, one_line
-from kvlint.findings import Fault, Finding, Report, decide
+from kvlint.findings import Directive, Fault, Finding, Report, decide
 from kvlint.rule import Rule
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ class _Part:
     findings: list[Finding]
     faults: list[Fault]
     failures: list[tuple[str, str, str]]  # code and name of the rule, what it raised
+    directives: list[Directive]
 
 
 def _raise(failure: RuleError) -> None:
@@ -69,6 +70,9 @@ def check_files(
         faults=tuple(faults[path] for path in sorted(faults)),
         files=len(files.reported),
         skipped=files.unreadable,
+        directives=tuple(
+            sorted((d for part in parts for d in part.directives), key=lambda d: d.span)
+        ),
     )
 
 
@@ -115,7 +119,8 @@ def _taken_syntax(paths: Sequence[str]) -> _Part:
 
 
 def _syntax(files: Files, paths: Sequence[str]) -> _Part:
-    return _Part([], syntax.faults(files.tree, paths), [])
+    faults, directives = syntax.read(files.tree, paths)
+    return _Part([], faults, [], directives)
 
 
 def _part(files: Files, rules: Sequence[Rule], number: int, workers: int) -> _Part:
@@ -135,7 +140,7 @@ def _part(files: Files, rules: Sequence[Rule], number: int, workers: int) -> _Pa
     ]
     # What only the analysis choked on is said, too.
     faults = [fault for fault in program.faults if fault.span.path in shown]
-    return _Part(findings, faults, failures)
+    return _Part(findings, faults, failures, [])
 
 
 def _decided(

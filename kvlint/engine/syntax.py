@@ -1,4 +1,5 @@
-"""Whether files can be read and parsed at all, asked of Python's own parser.
+"""Whether files can be read and parsed at all, asked of Python's own parser, and what their
+comments tell kvlint.
 
 The analysis opens only files that speak of cache memory. A file that it never opens may be
 broken too, and whoever asked for it wants to know, under a folder as under its own name.
@@ -10,17 +11,28 @@ import tokenize
 import warnings
 from collections.abc import Iterable
 
-from kvlint.findings import Fault, Span
+from kvlint.engine.directives import directives
+from kvlint.findings import Directive, Fault, Span
 from kvlint.tree import Tree
 
 
-def faults(tree: Tree, paths: Iterable[str]) -> list[Fault]:
-    """One fault for each of `paths` that is no Python. Nothing is run."""
-    found = (_fault(tree, path) for path in paths)
-    return [fault for fault in found if fault is not None]
+def read(tree: Tree, paths: Iterable[str]) -> tuple[list[Fault], list[Directive]]:
+    """One fault for each of `paths` that is no Python; what comments of the others tell kvlint.
+
+    Nothing is run.
+    """
+    faults: list[Fault] = []
+    told: list[Directive] = []
+    for path in paths:
+        match _text(tree, path):
+            case Fault() as fault:
+                faults.append(fault)
+            case str(source):
+                told.extend(directives(path, source))
+    return faults, told
 
 
-def _fault(tree: Tree, path: str) -> Fault | None:
+def _text(tree: Tree, path: str) -> str | Fault:
     start = Span(path, 1, 1, 1, 1)
     try:
         data = tree.read(path)
@@ -43,7 +55,7 @@ def _fault(tree: Tree, path: str) -> Fault | None:
         return Fault("invalid-syntax", Span(path, line, 1, line, 1), str(error))
     except (ValueError, RecursionError, MemoryError) as error:  # null bytes, codecs, nesting
         return Fault("invalid-syntax", start, str(error) or "nested too deeply")
-    return None
+    return source
 
 
 def _span(path: str, error: SyntaxError) -> Span:

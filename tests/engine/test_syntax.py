@@ -1,13 +1,13 @@
 import pytest
 
-from kvlint.engine.syntax import faults
+from kvlint.engine.syntax import read
 from kvlint.findings import Span
 from kvlint.tree import Tree
 
 
 def of(root, content):
     (root / "a.py").write_bytes(content)
-    return faults(Tree(root), ["a.py"])
+    return read(Tree(root), ["a.py"])[0]
 
 
 @pytest.mark.parametrize(
@@ -45,5 +45,5 @@ def test_a_fault_stands_where_python_points(tmp_path):
 
 
 def test_a_file_that_is_gone_is_a_fault(tmp_path):
-    (fault,) = faults(Tree(tmp_path), ["gone.py"])
+    ((fault,), _) = read(Tree(tmp_path), ["gone.py"])
     assert (fault.name, fault.message) == ("unreadable", "No such file or directory")
