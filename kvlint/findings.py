@@ -161,11 +161,23 @@ class Silence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Silenced:
-    """A finding that the user has answered; `reason` is what they wrote beside it, if anything."""
+    """A finding that the user has answered. `reason` is what a comment gives, the path of a
+    baseline, or the revision since which nothing has changed."""
 
     finding: Finding
     by: Silence
     reason: str = ""
+
+    @property
+    def because(self) -> str:
+        """Why it is silent, as words that follow "silenced by"."""
+        match self.by:
+            case Silence.COMMENT:
+                return f"a comment: {self.reason}"
+            case Silence.BASELINE:
+                return f"the baseline {self.reason}"
+            case Silence.UNCHANGED:
+                return f"--since {self.reason}: nothing here has changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +199,8 @@ def assumption_id(claim: Claim) -> str:
     from hashlib import blake2b
 
     text = "\0".join((claim.code, claim.scope, str(claim.relation), claim.subject))
-    return f"{claim.code}-{blake2b(text.encode(), digest_size=6).hexdigest()}"
+    data = text.encode("utf-8", "surrogatepass")  # a path need not be text in any encoding
+    return f"{claim.code}-{blake2b(data, digest_size=6).hexdigest()}"
 
 
 def decide(claim: Claim, name: str, severity: Severity, confidence: Confidence) -> Finding:

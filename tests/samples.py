@@ -14,6 +14,8 @@ from kvlint.findings import (
     Given,
     Report,
     Severity,
+    Silence,
+    Silenced,
     Span,
     Step,
     decide,
@@ -67,6 +69,10 @@ def fault(path: str = "pkg/broken.py", line: int = 2) -> Fault:
     return Fault("invalid-syntax", span(path, line, 3), "'(' was never closed")
 
 
+def silenced(made: Claim, by: Silence = Silence.COMMENT, reason: str = "it is so") -> Silenced:
+    return Silenced(finding(made), by, reason)
+
+
 def seen(
     claims: Iterable[Claim] = (),
     choice: Choice | None = None,
@@ -74,9 +80,12 @@ def seen(
     here: Path | None = None,
     faults: Iterable[Fault] = (),
     files: int = 3,
+    silenced: Iterable[Silenced] = (),
 ) -> View:
     """What a reporter is given for these claims."""
-    report = Report(tuple(finding(made) for made in claims), tuple(faults), files)
+    report = Report(
+        tuple(finding(made) for made in claims), tuple(faults), files, silenced=tuple(silenced)
+    )
     return view(report, choice or Choice(), root, here or root)
 
 

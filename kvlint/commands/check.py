@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from kvlint.commands._silence import Run, answers, project_of
 from kvlint.commands._stderr import complain, complain_of
 from kvlint.commands._stdout import write
 from kvlint.engine.check import check
@@ -18,6 +19,7 @@ from kvlint.reporters import FORMATS, reporter, statistics
 from kvlint.reporters.paint import paint_for
 from kvlint.reporters.summary import last_line
 from kvlint.reporters.view import Choice, Place, View, view
+from kvlint.tree import Tree
 
 # What `--show-guarded` stands for when it stands alone.
 _EVERYWHERE = "*"
@@ -78,6 +80,23 @@ class _Command(click.Command):
     help="The folder whose code is known; default: the nearest one above PATHS that has "
     "pyproject.toml, kvlint.toml or .git, else the working directory.",
 )
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Report only what FILE does not know already.",
+)
+@click.option(
+    "--write-baseline",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write what is found to FILE, or bring FILE up to it, for --baseline to know.",
+)
+@click.option(
+    "--since",
+    metavar="REV",
+    help="Report only what has to do with lines that changed since a git revision.",
+)
 @click.option("--no-cache", is_flag=True, help="Accepted; nothing is cached yet.")
 @click.pass_context
 def command(
@@ -92,6 +111,9 @@ def command(
     counts: bool,
     exit_zero: bool,
     project: Path | None,
+    baseline: Path | None,
+    write_baseline: Path | None,
+    since: str | None,
     no_cache: bool,
 ) -> None:
     """Report the assumptions about buffer geometry in PATHS (default: the working directory).
@@ -101,7 +123,10 @@ def command(
     rules = select(all_rules(), _split(chosen or (EVERYTHING,)), _split(ignored))
     asked = _asked(show_guarded, paths)
     given = paths or ((asked[0],) if asked else (Path(),))
-    root = find_project(given, project)
+    if baseline is not None and write_baseline is not None:
+        raise UsageError("--write-baseline brings FILE up to date by itself: leave out --baseline")
+    root = find_project(given, project or project_of(write_baseline or baseline))
+    answered = answers(root, baseline, write_baseline, since)
 
     failures: list[RuleError] = []
     report = check(root, [asked[0]] if asked else given, rules, failures.append)
@@ -110,6 +135,9 @@ def command(
         guarded=show_guarded is not None,
         place=_place(asked, root) if asked else None,
     )
+    ran = {rule.code for rule in rules} - {failure.code for failure in failures}
+    run = Run(Tree(root), all_rules(), lambda path: ran, [] if asked else given)
+    report = answered.applied(report, run, choice.counts)
     seen = view(report, choice, root, Path.cwd())
 
     write(_lines(seen, output_format, counts))

@@ -20,6 +20,9 @@ def render(view: View, paint: Paint) -> Iterator[str]:
 
 
 def _status(view: View, finding: Finding) -> str:
+    silence = view.silence(finding)
+    if silence is not None:
+        return f"[silenced by {_one_line(silence.because)}] "
     if finding.status is Status.UNGUARDED:
         return ""
     if finding.guard is None:

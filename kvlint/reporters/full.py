@@ -71,6 +71,9 @@ def _facts(view: View, finding: Finding) -> Iterator[tuple[str, str]]:
         yield "breaks on", str(finding.counterexample)
     if finding.holds_today is not None:
         yield "holds today", finding.holds_today
+    silence = view.silence(finding)
+    if silence is not None:
+        yield "silenced by", silence.because
     if finding.guard is not None:
         yield "guarded by", _step(view, finding.guard, finding.span)
     for reason in finding.unresolved:

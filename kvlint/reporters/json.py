@@ -17,7 +17,7 @@ def render(view: View, paint: Paint) -> Iterator[str]:
 
 
 def _finding(view: View, finding: Finding) -> dict[str, Any]:
-    counterexample = finding.counterexample
+    counterexample, silence = finding.counterexample, view.silence(finding)
     return {
         "code": finding.code,
         "name": finding.name,
@@ -37,6 +37,7 @@ def _finding(view: View, finding: Finding) -> dict[str, Any]:
         "unresolved": list(finding.unresolved),
         "trace": [_step(view, step) for step in finding.trace],
         "guard": None if finding.guard is None else _step(view, finding.guard),
+        "silenced_by": None if silence is None else silence.because,
         "url": None,  # the documents are in the package: `kvlint explain CODE`
     }
 
@@ -57,6 +58,7 @@ def _fault(view: View, fault: Fault) -> dict[str, Any]:
         "unresolved": [],
         "trace": [],
         "guard": None,
+        "silenced_by": None,
         "url": None,
     }
 

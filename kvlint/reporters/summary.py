@@ -1,8 +1,9 @@
 """The last line: what was found, and how much is there that is not shown."""
 
+from collections import Counter
 from collections.abc import Iterable
 
-from kvlint.findings import Confidence, Finding, Status
+from kvlint.findings import Confidence, Finding, Silence, Status
 from kvlint.reporters.view import View
 
 # What a hidden finding is called, here and in statistics; the README explains the words.
@@ -14,8 +15,7 @@ HIDDEN = {
 
 
 def last_line(view: View) -> str:
-    hidden = _hidden(view)
-    return f"{_found(view)}{'; ' if hidden else ''}{hidden}"
+    return "; ".join(filter(None, (_found(view), _silenced(view), _hidden(view))))
 
 
 def _found(view: View) -> str:
@@ -26,9 +26,11 @@ def _found(view: View) -> str:
     if view.shown:
         files = len({finding.span.path for finding in view.shown})
         parts.append(f"{_count(_ids(view.shown), 'assumption')} in {_count(files, 'file')}")
-    if view.faults:
-        files = len({fault.span.path for fault in view.faults})
+    files = len({fault.span.path for fault in view.faults if fault.costs_file})
+    if files:
         parts.append(f"{_count(files, 'file')} not understood")
+    told = Counter(fault.name for fault in view.faults if not fault.costs_file)
+    parts += [_count(number, name.replace("-", " ")) for name, number in sorted(told.items())]
     if not parts and _less_certain(view):
         return "Nothing certain found"
     return ", ".join(parts) or "All checks passed!"
@@ -46,6 +48,15 @@ def _nearest(view: View) -> str:
         return ""
     nearest = min(lines, key=lambda line: abs(line - place.line))
     return f"; the nearest in this file is at line {nearest}"
+
+
+def _silenced(view: View) -> str:
+    """Counts what would be shown, had the user not answered it."""
+    if view.choice.place is not None:
+        return ""
+    answered = [s for s in view.silenced if view.choice.counts(s.finding)]
+    counts = {by: _ids(s.finding for s in answered if s.by is by) for by in Silence}
+    return ", ".join(f"{count} {by}" for by, count in counts.items() if count)
 
 
 def _hidden(view: View) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kvlint.findings import Confidence, Fault, Finding, Report, Silenced, Status
+from kvlint.findings import Confidence, Fault, Finding, Report, Silenced, Span, Status
 from kvlint.tree import Tree
 
 
@@ -20,16 +20,15 @@ class Place:
     line: int
 
     def touches(self, finding: Finding) -> bool:
-        span = finding.span
+        return self.meets(finding.span)
+
+    def meets(self, span: Span) -> bool:
         return span.path == self.path and span.line <= self.line <= span.end_line
 
     def passes(self, finding: Finding) -> bool:
         """Whether the way of the finding, or its guard, leads over this line."""
         steps = (*finding.trace, *((finding.guard,) if finding.guard else ()))
-        return any(
-            step.span.path == self.path and step.span.line <= self.line <= step.span.end_line
-            for step in steps
-        )
+        return any(self.meets(step.span) for step in steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,14 @@ class View:
 
     @property
     def failed(self) -> bool:
-        return bool(self.faults) or any(map(self.choice.counts, self.shown))
+        complaints = filter(self.choice.counts, self.shown)
+        return bool(self.faults) or any(self.silence(finding) is None for finding in complaints)
+
+    def silence(self, finding: Finding) -> Silenced | None:
+        """Why a finding is shown only because its line was asked about; None where it is not."""
+        if self.choice.place is None:
+            return None
+        return next((s for s in self.silenced if s.finding is finding), None)
 
     def path(self, path: str) -> str:
         """A path of the project as it reads from the working directory."""
@@ -89,8 +95,10 @@ def view(
 ) -> View:
     """Part a report into what `choice` shows and hides. Paths read from `here`; `overlay` is
     what the checked tree held instead of what is on disk."""
-    found = report.findings
+    found, faults = report.findings, report.faults
     if choice.place is not None:
+        found = tuple(sorted((*found, *(s.finding for s in report.silenced)), key=_span))
+        faults = tuple(f for f in faults if f.costs_file or choice.place.meets(f.span))
         shown = [f for f in found if choice.place.touches(f)]
         shown = shown or [f for f in found if choice.place.passes(f)]
     else:
@@ -99,7 +107,7 @@ def view(
     return View(
         shown=tuple(shown),
         hidden=tuple(hidden),
-        faults=report.faults,
+        faults=faults,
         files=report.files,
         choice=choice,
         root=root,
@@ -107,6 +115,10 @@ def view(
         silenced=report.silenced,
         overlay=overlay or {},
     )
+
+
+def _span(finding: Finding) -> Span:
+    return finding.span
 
 
 def _lines(tree: Tree, path: str) -> Sequence[str]:

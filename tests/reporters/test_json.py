@@ -24,6 +24,7 @@ KEYS = [
     "unresolved",
     "trace",
     "guard",
+    "silenced_by",
     "url",
 ]
 
@@ -66,6 +67,7 @@ def test_a_finding_is_one_object_with_all_keys():
             }
         ],
         "guard": None,
+        "silenced_by": None,
         "url": None,
     }
 

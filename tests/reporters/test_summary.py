@@ -1,9 +1,9 @@
 import pytest
 
-from kvlint.findings import Confidence
+from kvlint.findings import Confidence, Fault, Silence
 from kvlint.reporters.summary import last_line
 from kvlint.reporters.view import Choice, Place
-from tests.samples import claim, conditional, fault, guarded, seen, span
+from tests.samples import claim, conditional, fault, guarded, seen, silenced, span
 
 MANY = [
     claim(span("a.py"), scope="a"),
@@ -57,3 +57,31 @@ def test_a_silent_line_is_answered_with_the_nearest_that_is_not():
         "No assumption is made at a.py:12; the nearest in this file is at line 8"
     )
     assert last_line(seen([], at)) == "No assumption is made at a.py:12"
+
+
+def test_what_the_user_has_answered_is_counted_where_it_would_be_shown():
+    answered = [
+        silenced(claim(scope="a")),
+        silenced(claim(span(line=2), scope="a")),
+        silenced(conditional(scope="b")),
+        silenced(claim(scope="c"), Silence.BASELINE),
+        silenced(claim(scope="d"), Silence.BASELINE),
+        silenced(guarded(scope="e"), Silence.UNCHANGED),
+    ]
+    assert last_line(seen(silenced=answered)) == (
+        "All checks passed!; 1 suppressed, 2 in the baseline"
+    )
+    assert last_line(seen(MANY[:4], Choice(Confidence.MEDIUM), silenced=answered)) == (
+        "2 assumptions in 2 files; 2 suppressed, 2 in the baseline; 1 guarded hidden"
+    )
+
+
+def test_a_comment_to_mend_is_no_file_that_is_not_understood():
+    told = [
+        Fault(f"{what}-suppression", span(), "", costs_file=False)
+        for what in ("unused", "malformed", "unused")
+    ]
+    assert last_line(seen(MANY[:1], faults=[fault(), *told])) == (
+        "1 assumption in 1 file, 1 file not understood, "
+        "1 malformed suppression, 2 unused suppressions"
+    )

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from kvlint.findings import Confidence, Status, Step
+from kvlint.findings import Confidence, Fault, Status, Step
 from kvlint.reporters.view import Choice, Place
-from tests.samples import claim, conditional, fault, guarded, seen, span
+from tests.samples import claim, conditional, fault, guarded, seen, silenced, span
 
 UNGUARDED, CONDITIONAL, GUARDED = Status.UNGUARDED, Status.CONDITIONAL, Status.GUARDED
 ALL = [claim(), conditional(span(line=2)), guarded(span(line=3))]
@@ -45,6 +45,20 @@ def test_a_line_shows_all_that_is_known_there_and_nothing_else():
     # Shown because it was asked for, no more of a complaint than before.
     assert not seen(ALL, at(2)).failed
     assert seen(ALL, at(1)).failed
+
+
+def test_a_line_shows_what_is_silenced_there_with_the_reason_and_does_not_fail():
+    answered = [silenced(claim(span(line=4)), reason="one pool")]
+    view = seen(ALL, at(4), silenced=answered)
+    assert [view.silence(f) for f in view.shown] == answered
+    assert not view.failed
+    assert seen(ALL, silenced=answered).shown == seen(ALL).shown
+
+
+def test_a_comment_to_mend_elsewhere_is_no_answer_about_a_line():
+    told = [Fault("unused-suppression", span(line=4), "", costs_file=False)]
+    assert seen(ALL, at(4), faults=told).faults == tuple(told)
+    assert seen(ALL, at(2), faults=[*told, fault()]).faults == (fault(),)
 
 
 def test_a_line_that_a_finding_only_passes_is_answered_with_that_finding():
