@@ -1,6 +1,6 @@
 """Hand-made claims, findings and rules for tests of what comes after the analysis."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -69,7 +69,9 @@ def fault(path: str = "pkg/broken.py", line: int = 2) -> Fault:
     return Fault("invalid-syntax", span(path, line, 3), "'(' was never closed")
 
 
-def silenced(made: Claim, by: Silence = Silence.COMMENT, reason: str = "it is so") -> Silenced:
+def silenced(
+    made: Claim | None = None, by: Silence = Silence.COMMENT, reason: str = "it is so"
+) -> Silenced:
     return Silenced(finding(made), by, reason)
 
 
@@ -81,12 +83,13 @@ def seen(
     faults: Iterable[Fault] = (),
     files: int = 3,
     silenced: Iterable[Silenced] = (),
+    rules: Sequence[Rule] = (),
+    failures: Sequence[str] = (),
 ) -> View:
     """What a reporter is given for these claims."""
-    report = Report(
-        tuple(finding(made) for made in claims), tuple(faults), files, silenced=tuple(silenced)
-    )
-    return view(report, choice or Choice(), root, here or root)
+    found = tuple(finding(made) for made in claims)
+    report = Report(found, tuple(faults), files, silenced=tuple(silenced))
+    return view(report, choice or Choice(), root, here or root, rules=rules, failures=failures)
 
 
 def rule(check: Callable[[Any], Iterator[Claim]], number: str = "KV900") -> Rule:

@@ -1,24 +1,22 @@
 """`kvlint check [PATHS]`: options in, a report out; the work is done by kvlint.engine."""
 
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from kvlint.commands._outputs import DEFAULT, outputs, write_all
+from kvlint.commands._progress import progress
 from kvlint.commands._silence import Run, answers, project_of
 from kvlint.commands._stderr import complain, complain_of
-from kvlint.commands._stdout import write
 from kvlint.engine.check import check
 from kvlint.engine.discover import find_project
 from kvlint.engine.errors import RuleError, UsageError
 from kvlint.engine.registry import all_rules
 from kvlint.engine.selection import EVERYTHING, select
 from kvlint.findings import Confidence
-from kvlint.reporters import FORMATS, reporter, statistics
-from kvlint.reporters.paint import paint_for
-from kvlint.reporters.summary import last_line
-from kvlint.reporters.view import Choice, Place, View, view
+from kvlint.reporters import FORMATS
+from kvlint.reporters.view import Choice, Place, view
 from kvlint.tree import Tree
 
 # What `--show-guarded` stands for when it stands alone.
@@ -54,9 +52,15 @@ class _Command(click.Command):
 @click.option(
     "--output-format",
     type=click.Choice(FORMATS),
-    default="full",
-    show_default=True,
-    help="How to write the findings.",
+    help=f"How to write the findings to standard output.  [default: {DEFAULT}]",
+)
+@click.option(
+    "--output",
+    "targets",
+    multiple=True,
+    metavar="FORMAT:TARGET",
+    help="Write the findings in FORMAT to the file TARGET, or with - to standard output. May be "
+    "given several times; --output-format F is --output F:-.",
 )
 @click.option(
     "--min-confidence",
@@ -105,7 +109,8 @@ def command(
     paths: tuple[Path, ...],
     chosen: tuple[str, ...],
     ignored: tuple[str, ...],
-    output_format: str,
+    output_format: str | None,
+    targets: tuple[str, ...],
     min_confidence: str,
     show_guarded: str | None,
     counts: bool,
@@ -127,9 +132,13 @@ def command(
         raise UsageError("--write-baseline brings FILE up to date by itself: leave out --baseline")
     root = find_project(given, project or project_of(write_baseline or baseline))
     answered = answers(root, baseline, write_baseline, since)
+    wanted = outputs(targets, output_format, counts)
 
     failures: list[RuleError] = []
-    report = check(root, [asked[0]] if asked else given, rules, failures.append)
+    with progress() as on_progress:
+        report = check(
+            root, [asked[0]] if asked else given, rules, failures.append, on_progress=on_progress
+        )
     choice = Choice(
         minimum=Confidence(min_confidence),
         guarded=show_guarded is not None,
@@ -138,12 +147,10 @@ def command(
     ran = {rule.code for rule in rules} - {failure.code for failure in failures}
     run = Run(Tree(root), all_rules(), lambda path: ran, [] if asked else given)
     report = answered.applied(report, run, choice.counts)
-    seen = view(report, choice, root, Path.cwd())
+    told = [str(failure) for failure in failures]
+    seen = view(report, choice, root, Path.cwd(), rules=rules, failures=told)
 
-    write(_lines(seen, output_format, counts))
-    if output_format == "json":
-        # An empty list alone would read as "clean", whatever is hidden.
-        click.echo(last_line(seen), err=True)
+    unwritten = write_all(wanted, seen, counts)
     for folder in report.skipped:
         complain(f"skipped {folder}")
     for notice in report.notices:
@@ -152,18 +159,11 @@ def command(
         complain("no Python files under the given paths")
     for failure in failures:
         complain_of(failure.__cause__ or failure, str(failure))
-    if failures:
+    for line in unwritten:
+        complain(line)
+    if failures or unwritten:
         ctx.exit(2)
     ctx.exit(1 if seen.failed and not exit_zero else 0)
-
-
-def _lines(seen: View, output_format: str, counts: bool) -> Iterator[str]:
-    paint = paint_for(sys.stdout)
-    if not counts:
-        return reporter(output_format).render(seen, paint)
-    if output_format == "json":
-        return statistics.render_json(seen)
-    return statistics.render(seen, paint)
 
 
 def _split(lists: Sequence[str]) -> list[str]:

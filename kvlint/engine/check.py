@@ -34,8 +34,15 @@ class _Part:
     directives: list[Directive]
 
 
+OnProgress = Callable[[int, int], None]
+
+
 def _raise(failure: RuleError) -> None:
     raise failure
+
+
+def _ignore(done: int, total: int) -> None:
+    """Nobody watches."""
 
 
 def check(
@@ -43,22 +50,27 @@ def check(
     paths: Sequence[Path],
     rules: Sequence[Rule],
     on_failure: Callable[[RuleError], None] = _raise,
+    on_progress: OnProgress | None = None,
 ) -> Report:
     """What the rules find in `paths`, knowing all of `project`.
 
     A file that cannot be read or parsed is a fault of the report and stops nothing. A rule that
     raises is handed to `on_failure`: when that returns, what the rule had yielded before is
-    kept and the other rules run. Raises UsageError for paths that do not exist or lie outside
-    the project.
+    kept and the other rules run. `on_progress` is told how many of the run's pieces are done,
+    and how many there are. Raises UsageError for paths that do not exist or lie outside the
+    project.
     """
-    return check_files(discover(project, paths), rules, on_failure)
+    return check_files(discover(project, paths), rules, on_failure, on_progress)
 
 
 def check_files(
-    files: Files, rules: Sequence[Rule], on_failure: Callable[[RuleError], None] = _raise
+    files: Files,
+    rules: Sequence[Rule],
+    on_failure: Callable[[RuleError], None] = _raise,
+    on_progress: OnProgress | None = None,
 ) -> Report:
     """`check` for files that are chosen already."""
-    parts = _parts(files, rules)
+    parts = _parts(files, rules, on_progress or _ignore)
     for code, name, cause in (failure for part in parts for failure in part.failures):
         on_failure(RuleError(code, name, cause))
     faults: dict[str, Fault] = {}
@@ -76,7 +88,7 @@ def check_files(
     )
 
 
-def _parts(files: Files, rules: Sequence[Rule]) -> list[_Part]:
+def _parts(files: Files, rules: Sequence[Rule], on_progress: OnProgress) -> list[_Part]:
     """What Python's parser says, then what the rules find.
 
     Where the tree is worth the start of another process, the rules' work is split beforehand
@@ -87,19 +99,23 @@ def _parts(files: Files, rules: Sequence[Rule]) -> list[_Part]:
 
     reported = files.reported
     if len(files.known) < APART or "fork" not in get_all_start_methods():
-        return [_syntax(files, reported), _part(files, rules, 0, 1)]
+        parsed_here = _syntax(files, reported)
+        on_progress(1, 2)
+        return [parsed_here, _part(files, rules, 0, 1)]
     fork = get_context("fork")
     # What is given at the start is forked along, not pickled: rules can be any objects.
     with ProcessPoolExecutor(WORKERS - 1, fork, _take, (files, rules)) as pool:
         others = [pool.submit(_taken_part, number) for number in range(1, WORKERS)]
         chunks = [reported[at : at + CHUNK] for at in range(0, len(reported), CHUNK)]
         asked = [(pool.submit(_taken_syntax, chunk), chunk) for chunk in chunks]
+        pieces = len(asked) + WORKERS
         own = _part(files, rules, 0, WORKERS)
+        parsed: list[_Part] = []
         # The last that were asked wait longest: those that still wait are done here.
-        parsed = [
-            _syntax(files, chunk) if future.cancel() else future.result()
-            for future, chunk in reversed(asked)
-        ]
+        for future, chunk in reversed(asked):
+            on_progress(1 + len(parsed), pieces)
+            parsed.append(_syntax(files, chunk) if future.cancel() else future.result())
+        on_progress(1 + len(parsed), pieces)
         return [*parsed, own, *(other.result() for other in others)]
 
 

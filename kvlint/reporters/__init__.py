@@ -7,7 +7,11 @@ from typing import Protocol, cast
 from kvlint.reporters.paint import Paint
 from kvlint.reporters.view import View
 
-FORMATS = ("full", "concise", "json")
+# For people: the last line says what is hidden.
+TEXT = ("full", "concise")
+# For programs: nothing but the format, in UTF-8.
+DATA = ("json", "json-lines", "sarif", "github", "gitlab", "junit")
+FORMATS = (*TEXT, *DATA)
 
 
 class Reporter(Protocol):
@@ -16,4 +20,5 @@ class Reporter(Protocol):
 
 def reporter(name: str) -> Reporter:
     """The module for one of `FORMATS`, imported when asked for."""
-    return cast("Reporter", importlib.import_module(f"kvlint.reporters.{name}"))
+    module = f"kvlint.reporters.{name.replace('-', '_')}"
+    return cast("Reporter", importlib.import_module(module))

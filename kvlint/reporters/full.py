@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from kvlint.findings import Fault, Finding, Severity, Span, Status, Step
 from kvlint.reporters.excerpt import MARGIN, excerpt
+from kvlint.reporters.facts import facts
 from kvlint.reporters.paint import Paint, printable
-from kvlint.reporters.summary import HIDDEN, last_line
+from kvlint.reporters.summary import last_line
 from kvlint.reporters.view import View
 
 # How many further places are listed; `concise` lists every one.
@@ -46,7 +47,7 @@ def _assumption(view: View, findings: list[Finding], paint: Paint) -> Iterator[s
     yield from excerpt(view, first.span, first.label, paint)
     for step in first.trace:
         yield f"{MARGIN}{_step(view, step, first.span)}"
-    for title, text in _facts(view, first):
+    for title, text in facts(view, first, lambda step: _step(view, step, first.span)):
         yield _fact(title, text, paint)
     for other in others[:PLACES]:
         yield _fact("also at", _where(view, other.span), paint)
@@ -63,25 +64,6 @@ def _header(view: View, finding: Finding, paint: Paint) -> str:
         colour = "bold green" if finding.status is Status.GUARDED else colour
     where = paint(_where(view, finding.span), "bold")
     return f"{where}: {paint(finding.code, colour)} {finding.name} [{rating}]"
-
-
-def _facts(view: View, finding: Finding) -> Iterator[tuple[str, str]]:
-    yield "assumes", finding.formula
-    if finding.counterexample is not None:
-        yield "breaks on", str(finding.counterexample)
-    if finding.holds_today is not None:
-        yield "holds today", finding.holds_today
-    silence = view.silence(finding)
-    if silence is not None:
-        yield "silenced by", silence.because
-    if finding.guard is not None:
-        yield "guarded by", _step(view, finding.guard, finding.span)
-    for reason in finding.unresolved:
-        yield "unresolved", reason
-    if finding.by_name_only and finding.status is not Status.GUARDED:
-        yield HIDDEN[Status.UNGUARDED], "the roles rest on names alone"
-    if finding.status is not Status.GUARDED:
-        yield "settle it", finding.settle
 
 
 def _fact(title: str, text: str, paint: Paint) -> str:

@@ -6,9 +6,11 @@ import os
 import tokenize
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from kvlint.findings import Confidence, Fault, Finding, Report, Silenced, Span, Status
+from kvlint.rule import Rule
 from kvlint.tree import Tree
 
 
@@ -50,7 +52,10 @@ class Choice:
 
 @dataclass(frozen=True)
 class View:
-    """The findings of a report, parted into shown and hidden, in the report's order."""
+    """The findings of a report, parted into shown and hidden, in the report's order.
+
+    `rules` are those that ran; `failures` says in a line each which of them did not get through.
+    """
 
     shown: tuple[Finding, ...]
     hidden: tuple[Finding, ...]
@@ -61,6 +66,8 @@ class View:
     here: Path
     silenced: tuple[Silenced, ...] = ()
     overlay: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    rules: tuple[Rule, ...] = ()
+    failures: tuple[str, ...] = ()
     sources: dict[str, Sequence[str]] = field(default_factory=dict, repr=False)
 
     @property
@@ -74,9 +81,24 @@ class View:
             return None
         return next((s for s in self.silenced if s.finding is finding), None)
 
+    def settled(self, finding: Finding) -> bool:
+        """Whether a finding is told though it is no complaint: a guard or the user answers it."""
+        return finding.status is Status.GUARDED or self.silence(finding) is not None
+
     def path(self, path: str) -> str:
         """A path of the project as it reads from the working directory."""
         return Path(os.path.relpath(self.root / path, self.here)).as_posix()
+
+    @cached_property
+    def repository(self) -> Path:
+        """The nearest folder at or above the project that git knows, else the project itself."""
+        folders = (self.root, *self.root.parents)
+        # A worktree and a submodule have a file of that name.
+        return next((folder for folder in folders if (folder / ".git").exists()), self.root)
+
+    def in_repository(self, path: str) -> str:
+        """A path of the project as a forge names it, wherever the user stands."""
+        return (self.root / path).relative_to(self.repository).as_posix()
 
     def line(self, path: str, number: int) -> str | None:
         """Line `number` of the source, counted from 1, or None when it cannot be had."""
@@ -92,6 +114,8 @@ def view(
     root: Path,
     here: Path,
     overlay: Mapping[str, bytes] | None = None,
+    rules: Sequence[Rule] = (),
+    failures: Sequence[str] = (),
 ) -> View:
     """Part a report into what `choice` shows and hides. Paths read from `here`; `overlay` is
     what the checked tree held instead of what is on disk."""
@@ -114,6 +138,8 @@ def view(
         here=here,
         silenced=report.silenced,
         overlay=overlay or {},
+        rules=tuple(rules),
+        failures=tuple(failures),
     )
 
 
