@@ -12,7 +12,7 @@ import click
 
 from kvlint.commands._stdout import write
 from kvlint.engine.errors import UsageError
-from kvlint.reporters import DATA, FORMATS, reporter, statistics
+from kvlint.reporters import DATA, FORMATS, reporter
 from kvlint.reporters.paint import Paint, paint_for, plain
 from kvlint.reporters.summary import last_line
 from kvlint.reporters.view import View
@@ -35,7 +35,7 @@ def outputs(given: Sequence[str], output_format: str | None, counts: bool) -> li
     """
     found = [_parsed(text) for text in given]
     if output_format is not None or not found:
-        found.append(Output(output_format or DEFAULT))
+        found.append(Output(_known(output_format or DEFAULT)))
     if sum(output.target is None for output in found) > 1:
         raise UsageError("only one format can go to standard output")
     targets: set[Path] = set()
@@ -70,14 +70,19 @@ def write_all(found: Sequence[Output], view: View, counts: bool) -> list[str]:
 
 
 def _parsed(text: str) -> Output:
-    name, colon, target = text.partition(":")
-    if name not in FORMATS:
-        close = difflib.get_close_matches(name, FORMATS, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(FORMATS)}"
-        raise UsageError(f"unknown format {name!r}; {hint}")
-    if not colon or not target:
-        raise UsageError(f"--output takes FORMAT:TARGET, as {name}:out.txt or {name}:-")
-    return Output(name, None if target == "-" else Path(target))
+    name, _, target = text.partition(":")
+    output_format = _known(name)
+    if not target:
+        raise UsageError(f"--output takes FORMAT:TARGET, as {name}:FILE or {name}:-")
+    return Output(output_format, None if target == "-" else Path(target))
+
+
+def _known(name: str) -> str:
+    if name in FORMATS:
+        return name
+    close = difflib.get_close_matches(name, FORMATS, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(FORMATS)}"
+    raise UsageError(f"unknown format {name!r}; {hint}")
 
 
 def _writable(target: Path) -> Path:
@@ -89,7 +94,9 @@ def _writable(target: Path) -> Path:
             raise UsageError(f"cannot write {target}: it is a folder")
         if not folder.is_dir():
             raise UsageError(f"cannot write {target}: there is no folder {folder}")
-        if not os.access(target if target.exists() else folder, os.W_OK):
+        # A file is replaced, which is a matter of its folder, too.
+        needed = [path for path in (target, folder) if path.exists()]
+        if not all(os.access(path, os.W_OK) for path in needed[: 1 if _is_device(target) else 2]):
             raise UsageError(f"cannot write {target}: permission denied")
     except (OSError, RuntimeError) as error:  # a name too long, a loop of links
         reason = error.strerror if isinstance(error, OSError) else "a loop of links"
@@ -100,6 +107,8 @@ def _writable(target: Path) -> Path:
 def _lines(name: str, view: View, counts: bool, paint: Paint) -> Iterator[str]:
     if not counts:
         return reporter(name).render(view, paint)
+    from kvlint.reporters import statistics
+
     return statistics.render_json(view) if name in DATA else statistics.render(view, paint)
 
 
@@ -117,7 +126,7 @@ def _store(target: Path, lines: Iterable[str]) -> None:
         target.write_bytes(data)
         return
     real = target.resolve()  # a link goes on to point where it points
-    beside = real.with_name(f".{real.name[:200]}.{os.getpid()}")
+    beside = real.with_name(f".{real.name[:200]}.{os.urandom(4).hex()}")
     try:
         with beside.open("xb") as file:
             file.write(data)

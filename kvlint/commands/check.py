@@ -51,7 +51,7 @@ class _Command(click.Command):
 )
 @click.option(
     "--output-format",
-    type=click.Choice(FORMATS),
+    metavar=f"[{'|'.join(FORMATS)}]",
     help=f"How to write the findings to standard output.  [default: {DEFAULT}]",
 )
 @click.option(

@@ -60,8 +60,8 @@ def test_a_file_has_no_colours(kvlint, here, found, monkeypatch):
     [
         (["sarf:a"], "unknown format 'sarf'; did you mean sarif?"),
         (["a.json"], "unknown format 'a.json'; "),
-        (["sarif"], "--output takes FORMAT:TARGET, as sarif:out.txt or sarif:-"),
-        (["sarif:"], "--output takes FORMAT:TARGET, as sarif:out.txt or sarif:-"),
+        (["sarif"], "--output takes FORMAT:TARGET, as sarif:FILE or sarif:-"),
+        (["sarif:"], "--output takes FORMAT:TARGET, as sarif:FILE or sarif:-"),
         (["json:-", "full:-"], "only one format can go to standard output"),
         (["json:a", "full:./a"], "two outputs go to a"),
         (["json:folder"], "cannot write folder: it is a folder"),
@@ -85,6 +85,8 @@ def test_output_format_is_one_output_to_standard_output(kvlint, here, found):
     found()
     code, _, err = kvlint("check", "--output-format", "json", "--output", "full:-")
     assert (code, err) == (2, "kvlint: only one format can go to standard output\n")
+    code, _, err = kvlint("check", "--output-format", "json-line")
+    assert (code, err) == (2, "kvlint: unknown format 'json-line'; did you mean json-lines?\n")
 
 
 def test_statistics_have_few_formats(kvlint, here, found):
