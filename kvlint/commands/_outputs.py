@@ -53,16 +53,17 @@ def outputs(given: Sequence[str], output_format: str | None, counts: bool) -> li
 def write_all(found: Sequence[Output], view: View, counts: bool) -> list[str]:
     """Each output where it belongs. Returns a line for every target that could not be written;
     what stood there before is untouched."""
-    for output in found:
-        if output.target is None:
-            _print(output.format, view, counts)
     failed = []
+    # Files first: whoever reads standard output may leave early.
     for output in found:
         if output.target is not None:
             try:
                 _store(output.target, _lines(output.format, view, counts, plain))
             except OSError as error:
                 failed.append(f"cannot write {output.target}: {error.strerror or error}")
+    for output in found:
+        if output.target is None:
+            _print(output.format, view, counts)
     if not any(output.target is None and output.format not in DATA for output in found):
         # A format for programs has no place for what is hidden, and silence is no verdict.
         click.echo(last_line(view), err=True)
@@ -95,8 +96,8 @@ def _writable(target: Path) -> Path:
         if not folder.is_dir():
             raise UsageError(f"cannot write {target}: there is no folder {folder}")
         # A file is replaced, which is a matter of its folder, too.
-        needed = [path for path in (target, folder) if path.exists()]
-        if not all(os.access(path, os.W_OK) for path in needed[: 1 if _is_device(target) else 2]):
+        needed = {target} if _is_device(target) else {folder, target if target.exists() else folder}
+        if not all(os.access(path, os.W_OK) for path in needed):
             raise UsageError(f"cannot write {target}: permission denied")
     except (OSError, RuntimeError) as error:  # a name too long, a loop of links
         reason = error.strerror if isinstance(error, OSError) else "a loop of links"
@@ -126,7 +127,7 @@ def _store(target: Path, lines: Iterable[str]) -> None:
         target.write_bytes(data)
         return
     real = target.resolve()  # a link goes on to point where it points
-    beside = real.with_name(f".{real.name[:200]}.{os.urandom(4).hex()}")
+    beside = real.with_name(f".kvlint-{os.urandom(8).hex()}")
     try:
         with beside.open("xb") as file:
             file.write(data)

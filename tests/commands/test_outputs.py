@@ -131,6 +131,17 @@ def test_what_fails_late_costs_no_other_output(kvlint, here, found):
     assert json.loads((here / "a").read_text())
 
 
+def test_a_reader_of_standard_output_that_leaves_early_costs_no_file(here):
+    (here / "broken.py").write_text("x = (\n")
+    reading, writing = os.pipe()
+    os.close(reading)
+    script = [sys.executable, "-m", "kvlint", "check", "--output", "full:-", "--output", "json:a"]
+    ran = subprocess.run(script, stdout=writing, stderr=subprocess.PIPE)
+    os.close(writing)
+    assert ran.stderr == b""
+    assert json.loads((here / "a").read_text())
+
+
 def test_a_pipe_that_has_a_name_is_written_through(here):
     script = [sys.executable, "-m", "kvlint", "check", "--output", "json:/dev/stdout"]
     ran = subprocess.run(script, capture_output=True, text=True)
