@@ -56,7 +56,6 @@ _PLAIN = (
 )
 
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_SUBMODULE = re.compile(rb"(?:index [0-9a-f]+\.\.[0-9a-f]+|new file mode|new mode) 160000$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,8 @@ def changes_since(root: Path, revision: str) -> Changes:
         raise UsageError(f"--since takes a git revision, not {revision!r}")
     commit = _commit(root, revision)
     diff = _git(root, "diff", *_PLAIN, commit, "--")
-    hunks, whole = parse(diff)
+    hunks = parse(diff)
+    whole = tuple(path for path in hunks if (root / path).is_dir())  # as only submodules are
     listed = _git(root, "ls-files", "-z", "--recurse-submodules")
     tracked = frozenset(os.fsdecode(name) for name in listed.split(b"\0") if name)
     return Changes(revision, hunks, tracked, whole)
@@ -153,35 +153,27 @@ def _said(ran: subprocess.CompletedProcess[bytes]) -> str:
     return (fatal or lines or [f"exit {ran.returncode}"])[0].removeprefix("fatal: ")
 
 
-def parse(diff: bytes) -> tuple[dict[str, list[Hunk]], tuple[str, ...]]:
-    """Hunks by path, and submodules, from the output of `git diff` as it is asked for here.
+def parse(diff: bytes) -> dict[str, list[Hunk]]:
+    """Hunks by path, from the output of `git diff` as it is asked for here.
 
     A line of content is never taken for a header: hunks say how many lines they have.
     """
     hunks: dict[str, list[Hunk]] = {}
-    submodules: list[str] = []
     lines = iter(diff.split(b"\n"))
     path: str | None = None
-    submodule = False
     for line in lines:
-        if line.startswith(b"diff --git "):
-            path, submodule = None, False
-        elif _SUBMODULE.match(line):
-            submodule = True
-        elif line.startswith(b"+++ "):
+        if line.startswith(b"+++ "):
             path = _new_path(line[4:])
-            if path is not None and submodule:
-                submodules.append(path)
-        elif hunk := _HUNK.match(line):
-            old, first, new = hunk.groups()
+        elif found := _HUNK.match(line):
+            old, first, new = found.groups()
             removed = _content(lines, b"-", _count(old))
             _content(lines, b"+", _count(new))
-            if path is not None and not submodule:
+            if path is not None:
                 # Git names the line before where nothing is new.
                 begin = int(first) + (_count(new) == 0)
-                end = begin + _count(new) - 1
-                hunks.setdefault(path, []).append(Hunk(begin, end, tuple(removed)))
-    return hunks, tuple(submodules)
+                hunk = Hunk(begin, begin + _count(new) - 1, tuple(removed))
+                hunks.setdefault(path, []).append(hunk)
+    return hunks
 
 
 def _count(number: bytes | None) -> int:

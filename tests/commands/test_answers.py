@@ -1,9 +1,11 @@
-"""`kvlint check` on code that the user has answered: comments and the baseline."""
+"""`kvlint check` on code that the user has answered: comments, the baseline, the history."""
 
 import json
+import os
 
 import pytest
 
+from tests.repository import Repository, environment
 from tests.samples import claim, conditional, rule, span
 
 TEXT = "n = counts[0]  # kvlint: ignore[KV101] one pool\nm = counts[0]\n"
@@ -161,3 +163,35 @@ def test_a_baseline_that_cannot_be_is_one_line(kvlint, here, found, arguments, m
     assert err.startswith(f"kvlint: {message}")
     assert err.count("\n") == 1
     assert (here / "a.py").read_text() == TEXT
+
+
+@pytest.fixture
+def repository(here, monkeypatch):
+    for name in os.environ.keys() - environment().keys():
+        monkeypatch.delenv(name)
+    made = Repository.new(here)
+    made.commit()
+    return made
+
+
+def test_since_reports_what_has_to_do_with_a_change(kvlint, repository, found):
+    found(at("a.py", 1), at("pkg/b.py", 1), at("pkg/c.py", 1))
+    code, out, err = kvlint("check", "--since", "HEAD")
+    assert (code, err) == (0, "")
+    assert out == "All checks passed!; 1 suppressed, 2 not in what changed\n"
+    repository.write("pkg/b.py", "m = 2\n" * 5)
+    code, out, _ = kvlint("check", "--since", "main", "--output-format", "concise")
+    assert code == 1
+    assert out.startswith("pkg/b.py:1:1: KV101 ")
+    assert out.endswith("1 assumption in 1 file; 1 suppressed, 1 not in what changed\n")
+    out = kvlint("check", "--since", "HEAD", "--show-guarded=pkg/c.py:1").out
+    assert "  silenced by  --since HEAD: nothing here has changed\n" in out
+
+
+def test_a_revision_that_is_not_there_fails_before_anything_is_checked(kvlint, repository, found):
+    found(at("a.py", 2))
+    assert kvlint("check", "--since", "gone") == (
+        2,
+        "",
+        "kvlint: --since gone: no such commit here\n",
+    )
