@@ -98,7 +98,7 @@ def _writable(target: Path) -> Path:
         # A file is replaced, which is a matter of its folder, too.
         needed = {target} if _is_device(target) else {folder, target if target.exists() else folder}
         if not all(os.access(path, os.W_OK) for path in needed):
-            raise UsageError(f"cannot write {target}: permission denied")
+            raise UsageError(f"cannot write {target}: Permission denied")
     except (OSError, RuntimeError) as error:  # a name too long, a loop of links
         reason = error.strerror if isinstance(error, OSError) else "a loop of links"
         raise UsageError(f"cannot write {target}: {reason}") from None

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from kvlint import __version__
+from kvlint.engine.check import check
 from kvlint.engine.registry import all_rules
-from kvlint.findings import Silence, Span, Step
+from kvlint.findings import Confidence, Silence, Span, Step
 from kvlint.reporters.paint import plain
 from kvlint.reporters.sarif import render
 from kvlint.reporters.view import Choice, Place
+from kvlint.reporters.view import view as report_view
 from tests.samples import claim, fault, finding, guarded, rule, seen, silenced, span
 
 
@@ -193,6 +195,18 @@ def test_every_name_is_a_uri(run, name, uri):
 def test_an_index_that_is_called_is_no_link(run):
     (result,) = run([claim(message="handlers[0](1) or lens[0]")])["results"]
     assert result["message"]["text"].startswith(r"handlers[0\](1) or lens[0]")
+
+
+def test_the_log_of_real_findings_is_valid(validator):
+    root = Path(__file__).parents[2]
+    rules = all_rules()
+    report = check(root, [root / "examples"], rules)
+    view = report_view(report, Choice(Confidence.LOW, guarded=True), root, root, rules=rules)
+    log = json.loads("\n".join(render(view, plain)))
+    validator.validate(log)
+    results = log["runs"][0]["results"]
+    assert len(results) == len(report.findings)
+    assert {result["ruleId"] for result in results} == {made.code for made in rules}
 
 
 def test_columns_count_characters(run):
