@@ -5,19 +5,20 @@ from pathlib import Path
 
 import click
 
+from kvlint.analysis.vocabulary import use
+from kvlint.commands._configured import configured, options
 from kvlint.commands._outputs import DEFAULT, outputs, write_all
 from kvlint.commands._progress import progress
 from kvlint.commands._silence import Run, answers, project_of
 from kvlint.commands._stderr import complain, complain_of
-from kvlint.engine.check import check
-from kvlint.engine.discover import find_project
+from kvlint.commands._stdin import held
+from kvlint.engine.check import check_files
+from kvlint.engine.discover import discover, discover_held, find_project
 from kvlint.engine.errors import RuleError, UsageError
 from kvlint.engine.registry import all_rules
-from kvlint.engine.selection import EVERYTHING, select
 from kvlint.findings import Confidence
 from kvlint.reporters import FORMATS
 from kvlint.reporters.view import Choice, Place, view
-from kvlint.tree import Tree
 
 # What `--show-guarded` stands for when it stands alone.
 _EVERYWHERE = "*"
@@ -65,10 +66,8 @@ class _Command(click.Command):
 @click.option(
     "--min-confidence",
     type=click.Choice([str(confidence) for confidence in Confidence]),
-    default="high",
-    show_default=True,
-    help="Show what is at least this sure. What rests on names alone, or on a value that "
-    "could not be resolved, is medium.",
+    help="Show what is at least this sure (high, unless configured). What rests on names alone, "
+    "or on a value that could not be resolved, is medium.",
 )
 @click.option(
     "--show-guarded",
@@ -101,6 +100,7 @@ class _Command(click.Command):
     metavar="REV",
     help="Report only what has to do with lines that changed since a git revision.",
 )
+@options
 @click.option("--no-cache", is_flag=True, help="Accepted; nothing is cached yet.")
 @click.pass_context
 def command(
@@ -111,7 +111,7 @@ def command(
     ignored: tuple[str, ...],
     output_format: str | None,
     targets: tuple[str, ...],
-    min_confidence: str,
+    min_confidence: str | None,
     show_guarded: str | None,
     counts: bool,
     exit_zero: bool,
@@ -119,44 +119,85 @@ def command(
     baseline: Path | None,
     write_baseline: Path | None,
     since: str | None,
+    excluded: tuple[str, ...],
+    max_file_size: str | None,
+    config: Path | None,
+    isolated: bool,
+    stdin_name: Path | None,
     no_cache: bool,
 ) -> None:
     """Report the assumptions about buffer geometry in PATHS (default: the working directory).
 
     PATHS choose what is reported; what is known is the whole project around them.
     """
-    rules = select(all_rules(), _split(chosen or (EVERYTHING,)), _split(ignored))
+    settings = configured(
+        all_rules(),
+        chosen=chosen,
+        ignored=ignored,
+        excluded=excluded,
+        min_confidence=min_confidence,
+        max_file_size=max_file_size,
+        config=config,
+        isolated=isolated,
+    )
     asked = _asked(show_guarded, paths)
-    given = paths or ((asked[0],) if asked else (Path(),))
+    on_disk = (("--show-guarded=PATH:LINE", asked is not None), ("--since", since is not None))
+    text = held(paths, stdin_name, on_disk)
+    given = (text.folder,) if text else paths or ((asked[0],) if asked else (Path(),))
     if baseline is not None and write_baseline is not None:
         raise UsageError("--write-baseline brings FILE up to date by itself: leave out --baseline")
     root = find_project(given, project or project_of(write_baseline or baseline))
+    if text is not None:
+        files = discover_held(root, text.path, text.data, settings)
+    else:
+        files = discover(root, [asked[0]] if asked else given, settings)
+    in_force = settings.for_files(root, files.reported)
+    rules = in_force.rules()
+    use(in_force.vocabulary)
+    if baseline is None and write_baseline is None:
+        baseline = in_force.baseline
     answered = answers(root, baseline, write_baseline, since)
     wanted = outputs(targets, output_format, counts)
 
     failures: list[RuleError] = []
     with progress() as on_progress:
-        report = check(
-            root, [asked[0]] if asked else given, rules, failures.append, on_progress=on_progress
-        )
+        report = check_files(files, rules, failures.append, on_progress=on_progress)
+    report = in_force.filtered(report)
     choice = Choice(
-        minimum=Confidence(min_confidence),
+        minima=in_force.minima(report),
         guarded=show_guarded is not None,
         place=_place(asked, root) if asked else None,
     )
-    ran = {rule.code for rule in rules} - {failure.code for failure in failures}
-    run = Run(Tree(root), all_rules(), lambda path: ran, [] if asked else given)
+    failed = {failure.code for failure in failures}
+    run = Run(
+        files.tree,
+        all_rules(),
+        lambda path: in_force.codes(path) - failed if files.tells_of(path) else (),
+        [] if asked else [text.path] if text else given,
+    )
     report = answered.applied(report, run, choice.counts)
     told = [str(failure) for failure in failures]
-    seen = view(report, choice, root, Path.cwd(), rules=rules, failures=told)
+    names = dict.fromkeys(files.reported, str(text.path)) if text else {}
+    seen = view(
+        report,
+        choice,
+        root,
+        Path.cwd(),
+        overlay=files.tree.overlay,
+        names=names,
+        rules=rules,
+        failures=told,
+    )
 
     unwritten = write_all(wanted, seen, counts)
     for folder in report.skipped:
         complain(f"skipped {folder}")
-    for notice in report.notices:
+    for notice in (*files.notices, *in_force.notices(), *report.notices):
         complain(notice)
-    if not report.files:
+    if not report.files and not report.skipped:
         complain("no Python files under the given paths")
+    elif report.files and not rules:
+        complain("no rule is selected for these files")
     for failure in failures:
         complain_of(failure.__cause__ or failure, str(failure))
     for line in unwritten:
@@ -164,10 +205,6 @@ def command(
     if failures or unwritten:
         ctx.exit(2)
     ctx.exit(1 if seen.failed and not exit_zero else 0)
-
-
-def _split(lists: Sequence[str]) -> list[str]:
-    return [code.strip() for codes in lists for code in codes.split(",") if code.strip()]
 
 
 def _asked(show_guarded: str | None, paths: Sequence[Path]) -> tuple[Path, int] | None:

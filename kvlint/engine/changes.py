@@ -1,41 +1,20 @@
 """What changed since a git revision: lines of the working tree, and places where lines went.
 
-Git is asked in a way that no configuration of the user's or the repository's changes the answer
-or runs a program of its own, and that works inside a hook, where git's variables speak of
-another index than this one's.
+Git is asked in a way that no configuration of the user's or the repository's changes the answer.
 """
 
 import os
 import re
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kvlint.engine.errors import UsageError
+from kvlint.engine.git import ask, said
 
-# What ties git to one repository, `git rev-parse --local-env-vars`, and what shapes its output.
-# A hook gets these from the git that calls it, some relative to another folder than the project.
-_TIES = (
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_COMMON_DIR",
-    "GIT_DIFF_OPTS",
-    "GIT_DIR",
-    "GIT_GLOB_PATHSPECS",
-    "GIT_GRAFT_FILE",
-    "GIT_ICASE_PATHSPECS",
-    "GIT_IMPLICIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_INTERNAL_SUPER_PREFIX",
-    "GIT_LITERAL_PATHSPECS",
-    "GIT_NAMESPACE",
-    "GIT_NOGLOB_PATHSPECS",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_PREFIX",
-    "GIT_QUARANTINE_PATH",
-    "GIT_SHALLOW_FILE",
-    "GIT_WORK_TREE",
-)
+if TYPE_CHECKING:
+    from subprocess import CompletedProcess
 
 # Options of `git diff` that settle what configuration could change, or would run a program for.
 _PLAIN = (
@@ -109,7 +88,7 @@ def _commit(root: Path, revision: str) -> str:
     """The full name of the commit that `revision` means."""
     inside = _ran(root, "rev-parse", "--is-inside-work-tree")
     if inside.returncode != 0 or inside.stdout.strip() != b"true":
-        why = _said(inside)
+        why = said(inside)
         why = "no git repository" if not why or why.startswith("not a git repo") else why
         raise UsageError(f"--since {revision}: {root}: {why}")
     found = _ran(root, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
@@ -132,25 +111,15 @@ def _commit(root: Path, revision: str) -> str:
 def _git(root: Path, *arguments: str) -> bytes:
     ran = _ran(root, *arguments)
     if ran.returncode != 0:
-        raise UsageError(f"--since: git {arguments[0]} failed: {_said(ran)}")
+        raise UsageError(f"--since: git {arguments[0]} failed: {said(ran)}")
     return ran.stdout
 
 
-def _ran(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    environment = {name: value for name, value in os.environ.items() if name not in _TIES}
-    environment |= {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
-    # The first two would run programs or print what is not asked for.
-    command = ["git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", *arguments]
+def _ran(root: Path, *arguments: str) -> "CompletedProcess[bytes]":
     try:
-        return subprocess.run(command, cwd=root, env=environment, capture_output=True, check=False)
+        return ask(root, *arguments)
     except OSError as error:
         raise UsageError(f"--since needs git: {error.strerror}") from None
-
-
-def _said(ran: subprocess.CompletedProcess[bytes]) -> str:
-    lines = ran.stderr.decode("utf-8", "replace").strip().splitlines()
-    fatal = [line for line in lines if line.startswith("fatal: ")]
-    return (fatal or lines or [f"exit {ran.returncode}"])[0].removeprefix("fatal: ")
 
 
 def parse(diff: bytes) -> dict[str, list[Hunk]]:

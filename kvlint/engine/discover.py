@@ -2,21 +2,28 @@
 
 The project is what is known: a call is understood by code in files that nobody asked to see.
 The paths only choose what is reported, so `check FILE` and `check .` say the same about FILE.
-No symbolic link is followed below a given path: a file has one name, its real one.
+What is excluded, ignored by git or too large is neither known nor reported, but a given file is
+read wherever it lies, unless it is too large. No symbolic link is followed below a given path: a
+file has one name, its real one.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kvlint.engine.errors import UsageError
+from kvlint.engine.ignored import Ignored
+from kvlint.engine.settings import Configured, Settings, joined
+from kvlint.engine.sizes import show_size
 from kvlint.tree import Tree
 
 MARKERS = ("pyproject.toml", "kvlint.toml", ".git")
 
 # What a given file may end in, besides nothing at all: a script needs no ending.
 PYTHON = (".py", ".pyi", ".pyw")
+NOTEBOOK = ".ipynb"
 
 # Folders that hold what was built or installed, besides everything hidden and every folder
 # with a pyvenv.cfg (a virtual environment, whatever its name).
@@ -39,13 +46,20 @@ SKIPPED = frozenset(
 class Files:
     """`known` and `reported` are paths of `tree`, sorted; `reported` is part of `known`.
 
-    `unreadable` names the folders that could not be listed.
+    `unreadable` names, with the reason, the folders that could not be listed and the files that
+    were asked for and left out. `notices` are lines about what git could not tell.
     """
 
     tree: Tree
     known: tuple[str, ...]
     reported: tuple[str, ...]
     unreadable: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+
+    def tells_of(self, path: str) -> bool:
+        """Whether the reported files say all about a path: it is one of them, or it is gone."""
+        at = bisect_left(self.reported, path)
+        return self.reported[at : at + 1] == (path,) or not os.path.lexists(self.tree.root / path)
 
 
 def find_project(paths: Sequence[Path], project: Path | None = None) -> Path:
@@ -64,44 +78,67 @@ def find_project(paths: Sequence[Path], project: Path | None = None) -> Path:
     return here if shared.is_relative_to(here) else shared
 
 
-def discover(root: Path, paths: Sequence[Path]) -> Files:
+def discover(root: Path, paths: Sequence[Path], configured: Configured | None = None) -> Files:
     """All Python files of the project, and those of them that lie in `paths`.
 
-    A given file is read wherever it lies, and so is a given folder that the walk over the
-    project would skip. Raises UsageError for a path that does not exist, is neither file nor
-    folder, lies outside the project, or ends as Python files do not.
+    Raises UsageError for a path that does not exist, is neither file nor folder, lies outside the
+    project, or ends as Python files do not, and for a configuration that is broken and needed.
     """
-    root = root.resolve()
-    unreadable: list[str] = []
-    reported: set[Path] = set()
+    walk = _Walk(root.resolve().as_posix(), configured or Configured())
+    walk.over(walk.root)
+    tops: list[str] = []
+    files: set[str] = set()
     for path in paths:
-        real = _existing(path)
-        if not real.is_relative_to(root):
-            raise UsageError(f"{path} lies outside the project {root}")
+        real = _within(walk.root, path)
         if real.is_dir():
-            reported.update(_walk(real, unreadable))
+            tops.append(joined(real.as_posix(), ""))
+            walk.over(real.as_posix())
         elif real.is_file():
-            if real.suffix not in ("", *PYTHON):
-                raise UsageError(f"not a Python file: {path}")
-            reported.add(real)
+            if _is_python(real, path, walk):
+                files.add(real.as_posix())
+                walk.add(real.as_posix(), real.stat().st_size)
         else:
             raise UsageError(f"neither a file nor a folder: {path}")
-    known = reported.union(_walk(root, unreadable))
-    return Files(
-        tree=Tree(root),
-        known=_within(root, known),
-        reported=_within(root, reported),
-        unreadable=tuple(dict.fromkeys(unreadable)),
-    )
+    return walk.files(lambda file: file in files or file.startswith(tuple(tops)))
 
 
-def _within(root: Path, files: Iterable[Path]) -> tuple[str, ...]:
-    return tuple(sorted(file.relative_to(root).as_posix() for file in files))
+def discover_held(root: Path, path: Path, data: bytes, configured: Configured) -> Files:
+    """As `discover`, with `path`, which need not exist, the one reported file, and `data` what it
+    holds. An editor opens files that nobody would have asked for: one that is excluded is left
+    out."""
+    walk = _Walk(root.resolve().as_posix(), configured)
+    real = _within(walk.root, path, must_exist=False)
+    held = real.as_posix()
+    walk.over(walk.root)
+    walk.drop(held)
+    if _is_python(real, path, walk):
+        if any(globs.cover(held) for globs in configured.at(real.parent.as_posix()).excludes):
+            walk.unreadable.append(f"{path}: it is excluded")
+        else:
+            walk.add(held, len(data))
+    files = walk.files(lambda file: file == held)
+    return replace(files, tree=Tree(files.tree.root, dict.fromkeys(files.reported, data)))
 
 
-def _existing(path: Path) -> Path:
+def _is_python(real: Path, path: Path, walk: "_Walk") -> bool:
+    """Whether a given file is to be read; a notebook is named. Raises UsageError for others."""
+    if real.suffix == NOTEBOOK:
+        walk.unreadable.append(f"{path}: notebooks are not read")
+    elif real.suffix not in ("", *PYTHON):
+        raise UsageError(f"not a Python file: {path}")
+    return real.suffix != NOTEBOOK
+
+
+def _within(root: str, path: Path, must_exist: bool = True) -> Path:
+    real = _existing(path, must_exist)
+    if not real.is_relative_to(root):
+        raise UsageError(f"{path} lies outside the project {root}")
+    return real
+
+
+def _existing(path: Path, must_exist: bool = True) -> Path:
     try:
-        return path.resolve(strict=True)
+        return path.resolve(strict=must_exist)
     except FileNotFoundError:
         raise UsageError(f"no such file or folder: {path}") from None
     except (OSError, RuntimeError) as error:  # a loop of links, a folder that may not be entered
@@ -114,21 +151,84 @@ def _folder(path: Path) -> Path:
     return real if real.is_dir() else real.parent
 
 
-def _walk(top: Path, unreadable: list[str]) -> Iterator[Path]:
-    folders = [top]
-    while folders:
-        folder = folders.pop()
-        try:
-            with os.scandir(folder) as listing:
-                entries = list(listing)
-        except OSError as error:
-            unreadable.append(f"{folder}: {error.strerror}")
-            continue
-        if folder is not top and any(entry.name == "pyvenv.cfg" for entry in entries):
-            continue
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                if not entry.name.startswith(".") and entry.name not in SKIPPED:
-                    folders.append(folder / entry.name)
-            elif entry.name.endswith(".py") and entry.is_file(follow_symlinks=False):
-                yield folder / entry.name
+@dataclass
+class _Walk:
+    """What lies in a project, as strings: a path object a file would take half of the time."""
+
+    root: str
+    configured: Configured
+    ignored: Ignored = field(default_factory=Ignored)
+    unreadable: list[str] = field(default_factory=list)
+    _found: set[str] = field(default_factory=set)
+    _large: dict[str, str] = field(default_factory=dict)
+    _visited: set[str] = field(default_factory=set)
+
+    def over(self, top: str) -> None:
+        """Find what lies in `top`, unless a walk has been there."""
+        if top in self._visited:
+            return
+        ignored = self.ignored.around(top, self.root)
+        folders = [(top, self.configured.at(top), ignored)]
+        while folders:
+            folder, settings, ignored = folders.pop()
+            try:
+                with os.scandir(folder) as listing:
+                    entries = list(listing)
+            except OSError as error:
+                self.unreadable.append(f"{os.path.relpath(folder)}: {error.strerror}")
+                continue
+            if folder != top:
+                names = {entry.name for entry in entries}
+                if "pyvenv.cfg" in names:
+                    continue
+                if ".git" in names:
+                    ignored = self.ignored.within(folder, folder)
+                settings = self.configured.entered(folder, names, settings)
+            self._visited.add(folder)
+            start = joined(folder, "")
+            picky = bool(settings.excludes)
+            for entry in entries:
+                name = entry.name
+                if entry.is_dir(follow_symlinks=False):
+                    path = start + name
+                    if (
+                        not name.startswith(".")
+                        and name not in SKIPPED
+                        and path not in ignored
+                        and not (picky and settings.exclude(path, name, "/"))
+                    ):
+                        folders.append((path, settings, ignored))
+                elif name.endswith(".py") and entry.is_file(follow_symlinks=False):
+                    path = start + name
+                    if path not in ignored and not (picky and settings.exclude(path, name)):
+                        self._add(path, entry.stat(follow_symlinks=False).st_size, settings)
+
+    def add(self, file: str, size: int) -> None:
+        """A file of `size` bytes that somebody asked for."""
+        self._add(file, size, self.configured.at(file.rpartition("/")[0] or "/"))
+
+    def drop(self, file: str) -> None:
+        self._found.discard(file)
+        self._large.pop(file, None)
+
+    def files(self, asked: Callable[[str], bool]) -> Files:
+        start = len(joined(self.root, ""))
+        reported = sorted(file for file in self._found if asked(file))
+        large = [self._large[file] for file in sorted(self._large) if asked(file)]
+        return Files(
+            tree=Tree(Path(self.root)),
+            known=tuple(sorted(file[start:] for file in self._found)),
+            reported=tuple(file[start:] for file in reported),
+            unreadable=tuple(dict.fromkeys([*self.unreadable, *large])),
+            notices=tuple(self.ignored.notices),
+        )
+
+    def _add(self, file: str, size: int, settings: Settings) -> None:
+        if size > settings.max_file_size:
+            name, limit = os.path.relpath(file), settings.max_file_size
+            sizes = show_size(size), show_size(limit)
+            if sizes[0] == sizes[1]:
+                sizes = f"{size} bytes", f"{limit} bytes"
+            self._large[file] = f"{name}: {sizes[0]} is over max-file-size ({sizes[1]})"
+        else:
+            self._found.add(file)

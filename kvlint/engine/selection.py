@@ -20,12 +20,24 @@ def select(rules: Sequence[Rule], chosen: Sequence[str], ignored: Sequence[str])
     selector that matches no rule, and when no rule is left.
     """
     for selector in (*chosen, *ignored):
-        if all(_closeness(selector, rule) == _NOT_AT_ALL for rule in rules):
-            raise UsageError(_unknown(selector, rules))
-    left = [rule for rule in rules if _runs(rule, chosen, ignored)]
+        matching(rules, selector)
+    left = running(rules, chosen, ignored)
     if not left:
         raise UsageError("no rule selected; `kvlint rules` lists them")
     return left
+
+
+def running(rules: Sequence[Rule], chosen: Sequence[str], ignored: Sequence[str]) -> list[Rule]:
+    """As `select`, for selectors that are known to match: none left is an answer, too."""
+    return [rule for rule in rules if _runs(rule, chosen, ignored)]
+
+
+def matching(rules: Sequence[Rule], selector: str) -> list[Rule]:
+    """The rules that a selector means. Raises UsageError where there are none."""
+    found = [rule for rule in rules if _closeness(selector, rule) != _NOT_AT_ALL]
+    if not found:
+        raise UsageError(_unknown(selector, rules))
+    return found
 
 
 def find(rules: Sequence[Rule], wanted: str) -> Rule:

@@ -36,15 +36,17 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class Choice:
     """What the user wants to see: everything at `place`, or else what is sure enough, with the
-    guarded assumptions where `guarded` says so."""
+    guarded assumptions where `guarded` says so. `minima`: by path, where it is not `minimum`."""
 
     minimum: Confidence = Confidence.HIGH
     guarded: bool = False
     place: Place | None = None
+    minima: Mapping[str, Confidence] = field(default_factory=dict)
 
     def counts(self, finding: Finding) -> bool:
         """Whether the finding is a complaint, one that the exit code speaks of."""
-        return finding.status is not Status.GUARDED and finding.confidence.at_least(self.minimum)
+        minimum = self.minima.get(finding.span.path, self.minimum)
+        return finding.status is not Status.GUARDED and finding.confidence.at_least(minimum)
 
     def shows(self, finding: Finding) -> bool:
         return self.counts(finding) or (self.guarded and finding.status is Status.GUARDED)
@@ -68,6 +70,7 @@ class View:
     overlay: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     rules: tuple[Rule, ...] = ()
     failures: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
     sources: dict[str, Sequence[str]] = field(default_factory=dict, repr=False)
 
     @property
@@ -87,6 +90,8 @@ class View:
 
     def path(self, path: str) -> str:
         """A path of the project as it reads from the working directory."""
+        if path in self.names:
+            return self.names[path]
         return Path(os.path.relpath(self.root / path, self.here)).as_posix()
 
     @cached_property
@@ -116,9 +121,10 @@ def view(
     overlay: Mapping[str, bytes] | None = None,
     rules: Sequence[Rule] = (),
     failures: Sequence[str] = (),
+    names: Mapping[str, str] | None = None,
 ) -> View:
-    """Part a report into what `choice` shows and hides. Paths read from `here`; `overlay` is
-    what the checked tree held instead of what is on disk."""
+    """Part a report into what `choice` shows and hides. Paths read from `here`, save those that
+    `names` calls otherwise; `overlay` is what the checked tree held instead of what is on disk."""
     found, faults = report.findings, report.faults
     if choice.place is not None:
         found = tuple(sorted((*found, *(s.finding for s in report.silenced)), key=_span))
@@ -140,6 +146,7 @@ def view(
         overlay=overlay or {},
         rules=tuple(rules),
         failures=tuple(failures),
+        names=names or {},
     )
 
 

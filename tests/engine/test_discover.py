@@ -98,3 +98,11 @@ def test_a_named_project_must_be_a_folder(project):
     assert find_project([root / "a.py"], root.parent) == root.parent
     with pytest.raises(UsageError, match="the project is no folder"):
         find_project([root], root / "a.py")
+
+
+def test_a_notebook_is_named_and_not_read(project):
+    root = project({"a.py": "", "b.ipynb": "{}"})
+    assert discover(root, [root]).unreadable == ()
+    files = discover(root, [root / "b.ipynb", root / "a.py"])
+    assert files.reported == ("a.py",)
+    assert files.unreadable == (f"{root}/b.ipynb: notebooks are not read",)
