@@ -1,3 +1,5 @@
+import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,14 @@ def test_a_broken_pyproject_that_does_not_speak_of_kvlint_is_not_ours(config):
     assert config("[project\n", "pyproject.toml") is None
     with pytest.raises(UsageError, match=r"^pyproject\.toml:2: invalid TOML: "):
         config("[tool.kvlint]\nselect = [\n", "pyproject.toml")
+
+
+def test_the_example_of_the_readme_has_every_key(config):
+    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    (example,) = re.findall(r"^```toml\n(.*?)^```$", readme, re.M | re.S)
+    found = config(example)
+    assert [field.name for field in fields(found) if getattr(found, field.name) in (None, ())] == []
+    assert [field.name for field in fields(Own) if not getattr(found.vocabulary, field.name)] == []
 
 
 def test_paths_can_start_in_another_folder(config, tmp_path):

@@ -1,25 +1,21 @@
 """What git ignores, with real git in real repositories."""
 
-import os
-import subprocess
-
 import pytest
 
 from kvlint.engine.discover import discover
 from kvlint.engine.errors import UsageError
+from tests.repository import OWN, Repository
 
 
 def git(folder, *arguments):
-    identity = ["-c", "user.name=n", "-c", "user.email=n@example.org"]
-    command = ["git", *identity, "-c", "protocol.file.allow=always", *arguments]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    Repository(folder).git("-c", "protocol.file.allow=always", *arguments)
 
 
 @pytest.fixture(autouse=True)
 def _plain_git(tmp_path, monkeypatch):
-    """No configuration of whoever runs the tests."""
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    """Kvlint's git, too, is that of nobody in particular."""
+    for name, value in OWN.items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
 
 
