@@ -98,5 +98,11 @@ def test_the_sdist_holds_what_the_tests_need(built):
     (path,) = built.glob("*.tar.gz")
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    for name in ("Makefile", "LICENSE", "README.md", "tests/test_wheel.py", "rules/__init__.py"):
-        assert name in names
+    assert names >= {
+        ".pre-commit-hooks.yaml",
+        "LICENSE",
+        "Makefile",
+        "README.md",
+        "rules/__init__.py",
+        "tests/test_wheel.py",
+    }

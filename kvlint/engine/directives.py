@@ -8,6 +8,7 @@ header of a function, class or block (decorators belong to it), never the block 
 import io
 import re
 import tokenize
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -98,8 +99,10 @@ def _directive(
 def _spoken_of(statements: list[tuple[int, int]], line: int, alone: bool) -> tuple[int, int]:
     """Lines of the statement that a comment in `line` stands in, or else, where it stands alone,
     of the next one."""
-    for first, last in statements:
-        if first <= line <= last or (alone and line < first):
+    at = bisect_left(statements, line, key=lambda statement: statement[1])
+    if at < len(statements):
+        first, last = statements[at]
+        if alone or first <= line:
             return first, last
     return line, line
 

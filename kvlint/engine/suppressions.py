@@ -53,9 +53,11 @@ def suppress(
             case suppression:
                 by_path[path].append(suppression)
 
+    found: dict[str, list[Finding]] = defaultdict(list)
     kept: list[Finding] = []
     silenced: list[Silenced] = []
     for finding in report.findings:
+        found[finding.span.path].append(finding)
         covering = [s for s in by_path.get(finding.span.path, ()) if s.covers(finding)]
         if finding.status is Status.GUARDED or not covering:
             kept.append(finding)
@@ -68,7 +70,7 @@ def suppress(
     for path, suppressions in by_path.items():
         complete = ran(path)
         for suppression in suppressions:
-            faults.extend(_unused(suppression, complete, report.findings))
+            faults.extend(_unused(suppression, complete, found[path]))
     return replace(
         report,
         findings=tuple(kept),
@@ -92,15 +94,15 @@ def _read(directive: Directive, rules: Sequence[Rule]) -> _Suppression | Fault:
 def _unused(
     suppression: _Suppression, complete: Collection[str], findings: Iterable[Finding]
 ) -> Iterable[Fault]:
-    """One fault for the whole comment where all of it can go, else one for each code."""
+    """One fault for the whole comment where all of it can go, else one for each code.
+
+    `findings` are those of its file."""
     directive = suppression.directive
     unused = [c for c in suppression.codes if c not in suppression.used and c in complete]
     apart = [([code], suppression.codes[code]) for code in unused]
     if len(unused) == len(suppression.codes):
         apart = [(unused, directive.span)]
-    guarded = {
-        f.code for f in findings if f.span.path == directive.span.path and suppression.covers(f)
-    }
+    guarded = {finding.code for finding in findings if suppression.covers(finding)}
     where = "file" if directive.whole_file else "statement"
     for codes, span in apart:
         why = "is guarded" if guarded.issuperset(codes) else "is not found"
