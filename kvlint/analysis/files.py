@@ -9,6 +9,7 @@ from typing import Self
 from zlib import crc32
 
 from kvlint.analysis.bodies import Body, Mark
+from kvlint.analysis.depth import MAX_DEPTH
 from kvlint.analysis.outline import ClassOutline, Definition, Outline, outline
 from kvlint.analysis.vocabulary import nouns
 from kvlint.findings import Fault, Span
@@ -26,6 +27,7 @@ class Files:
         self.share = (0, 1)  # which part of the files rules start from, of how many
         self._outlines: dict[str, Outline | None] = {}
         self._bodies: dict[str, Body | None] = {}
+        self._lost: dict[str, str] = {}  # why there is no body, until it is said
         self._defined: dict[str, list[str]] | None = None
         self._mentions: dict[str, list[Definition]] = {}
 
@@ -83,10 +85,13 @@ class Files:
 
             self._bodies[key] = None
             source = self.outline(definition.path)
-            if source is not None:
+            if definition.too_deep:
+                self._lost[key] = f"an expression has more than {MAX_DEPTH} levels"
+            elif source is not None:
                 try:
                     self._bodies[key] = lower(source, definition)
                 except Exception as error:  # a body that cannot be lowered costs only itself
+                    self._lost[key] = f"{type(error).__name__}: {error}"
                     _debug(definition, error)
         return self._bodies[key]
 
@@ -137,6 +142,8 @@ class Files:
             body = self.body(definition)
             if body is not None:
                 yield body
+            elif definition.key in self._lost:
+                self.faults.append(_not_judged(definition, self._lost.pop(definition.key)))
 
     def _covering(self, path: str, offsets: Sequence[int]) -> list[Definition]:
         found = self.outline(path) if offsets else None
@@ -214,6 +221,12 @@ def _decode(data: bytes) -> str:
 
 def _fault(path: str, name: str, message: str) -> Fault:
     return Fault(name, Span(path, 1, 1, 1, 1), message)
+
+
+def _not_judged(definition: Definition, why: str) -> Fault:
+    line = definition.too_deep or definition.first_line
+    span = Span(definition.path, line, 1, line, 1)
+    return Fault("not-judged", span, f"{definition.name} is not judged: {' '.join(why.split())}")
 
 
 def _debug(definition: Definition, error: Exception) -> None:

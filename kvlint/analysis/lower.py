@@ -61,11 +61,12 @@ def _run(outline: Outline, body: Body) -> tuple[cst.Module, int, list[cst.CSTNod
     definition = body.definition
     text = outline.text(definition)
     offset = definition.first_line - 1
-    if definition.column:
+    indented = text[:1] in (" ", "\t")  # a form feed before `def` counts as a column
+    if indented:
         text, offset = "if 1:\n" + text, offset - 1
     module = cst.parse_module(text if text.endswith("\n") else text + "\n")
     statement: Any = module.body[0]
-    if definition.column:
+    if indented:
         statement = statement.body.body[0]
     statements = _Statements(outline, body)
     if isinstance(statement, cst.FunctionDef):

@@ -6,14 +6,19 @@ until somebody asks for them.
 
 import ast
 import warnings
+from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+
+from kvlint.analysis.depth import nests_too_deep
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
     """A function or method; nested functions belong to the one they stand in.
 
-    Lines count from 1 and include decorators; `class_name` is '' for functions.
+    Lines count from 1 and include decorators; `class_name` is '' for functions. `too_deep`:
+    the line of an expression that nests too deep for the rest to be read, 0 without one.
     """
 
     path: str
@@ -27,6 +32,7 @@ class Definition:
     class_name: str
     defaults: tuple[tuple[str, object], ...] = ()
     returns: str = ""
+    too_deep: int = 0
 
     @property
     def key(self) -> str:
@@ -74,15 +80,23 @@ class Outline:
     definitions: dict[str, Definition] = field(default_factory=dict)
     classes: dict[str, ClassOutline] = field(default_factory=dict)
     imports: dict[str, str] = field(default_factory=dict)
+    _by_line: list[Definition] | None = None
 
     def at(self, line: int) -> Definition | None:
-        for definition in self.definitions.values():
-            if definition.first_line <= line <= definition.last_line:
-                return definition
+        if self._by_line is None:
+            # Definitions never overlap: inner functions belong to the outer one.
+            self._by_line = sorted(self.definitions.values(), key=_first_line)
+        number = bisect_right(self._by_line, line, key=_first_line) - 1
+        if number >= 0 and line <= self._by_line[number].last_line:
+            return self._by_line[number]
         return None
 
     def text(self, definition: Definition) -> str:
         return "".join(self.lines[definition.first_line - 1 : definition.last_line])
+
+
+def _first_line(definition: Definition) -> int:
+    return definition.first_line
 
 
 def module_of(path: str) -> str:
@@ -110,13 +124,16 @@ def outline(path: str, source: str) -> Outline:
 def _visit(body: list[ast.stmt], out: Outline, prefix: str, owner: str, package: list[str]) -> None:
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            definition = _definition(node, out.path, prefix, owner)
+            inside = list(_statements(node))
+            definition = _definition(node, inside, out, prefix, owner)
             # A property's setter comes after its getter; the getter is what reads need. Of
             # overloads the last one has the body.
             known = out.definitions.get(definition.name)
             if known is None or "overload" in known.decorators:
                 out.definitions[definition.name] = definition
-            _imports_in(node.body, out, package)
+            for inner in inside:
+                if isinstance(inner, ast.Import | ast.ImportFrom):
+                    _import(inner, out, package)
         elif isinstance(node, ast.ClassDef):
             name = f"{prefix}{node.name}"
             out.classes[name] = ClassOutline(
@@ -142,12 +159,17 @@ def _visit(body: list[ast.stmt], out: Outline, prefix: str, owner: str, package:
 
 
 def _definition(
-    node: ast.FunctionDef | ast.AsyncFunctionDef, path: str, prefix: str, owner: str
+    node: ast.FunctionDef | ast.AsyncFunctionDef,
+    inside: list[ast.stmt],
+    out: Outline,
+    prefix: str,
+    owner: str,
 ) -> Definition:
+    deep = (inner.lineno for inner in inside if nests_too_deep(inner, out.lines))
     arguments = node.args
     listed = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     return Definition(
-        path=path,
+        path=out.path,
         name=f"{prefix}{node.name}",
         first_line=min([node.lineno, *(d.lineno for d in node.decorator_list)]),
         last_line=node.end_lineno or node.lineno,
@@ -158,6 +180,7 @@ def _definition(
         class_name=owner,
         defaults=tuple(_defaults(arguments)),
         returns=_annotation(node.returns),
+        too_deep=next(deep, 0),
     )
 
 
@@ -200,17 +223,26 @@ def _dotted(node: ast.expr) -> str:
     return ""
 
 
-def _imports_in(body: list[ast.stmt], out: Outline, package: list[str]) -> None:
-    for node in body:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            _import(node, out, package)
-            continue
-        for name in ("body", "orelse", "finalbody"):
-            inner = getattr(node, name, None)
-            if isinstance(inner, list):
-                _imports_in(inner, out, package)
-        for handler in getattr(node, "handlers", []):
-            _imports_in(handler.body, out, package)
+def _statements(top: ast.stmt) -> Iterator[ast.stmt]:
+    """A statement and all in its blocks, in order; no recursion, for long `elif` chains."""
+    stack: list[ast.AST] = [top]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.stmt):
+            yield node
+        for name in _BLOCKS.get(type(node), ()):
+            stack.extend(getattr(node, name)[::-1])
+
+
+_LOOP = ("orelse", "body")
+_TRY = ("finalbody", "orelse", "handlers", "body")
+# The fields that hold statements, the last one first.
+_BLOCKS: dict[type, tuple[str, ...]] = {
+    ast.FunctionDef: ("body",), ast.AsyncFunctionDef: ("body",), ast.ClassDef: ("body",),
+    ast.With: ("body",), ast.AsyncWith: ("body",), ast.If: _LOOP, ast.For: _LOOP,
+    ast.AsyncFor: _LOOP, ast.While: _LOOP, ast.Try: _TRY, ast.TryStar: _TRY,
+    ast.ExceptHandler: ("body",), ast.Match: ("cases",), ast.match_case: ("body",),
+}  # fmt: skip
 
 
 def _import(node: ast.Import | ast.ImportFrom, out: Outline, package: list[str]) -> None:
