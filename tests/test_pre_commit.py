@@ -134,6 +134,8 @@ def test_only_what_a_commit_touches_can_be_asked_for(engine):
 def test_commits_without_a_fault_pass(engine):
     engine.write("src/one.py", REPAIRED)
     engine.write("src/two.py", "x = 1\n")
+    engine.write("kvlint.toml", 'exclude = ["vendor"]\n')
+    engine.write("vendor/three.py", FAULTY)
     (engine.root / "src/link.py").symlink_to("one.py")
     (engine.root / "src/dangling.py").symlink_to("nowhere.py")
     ran = engine.try_commit()

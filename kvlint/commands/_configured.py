@@ -35,6 +35,11 @@ _OPTIONS = (
         "given by name is read all the same.",
     ),
     click.option(
+        "--force-exclude",
+        is_flag=True,
+        help="Leave out what is excluded even where it is given by name, as hooks give it.",
+    ),
+    click.option(
         "--max-file-size",
         metavar="SIZE",
         help="Skip larger files: bytes, or like 512kB or 1MiB (the default).",
@@ -62,6 +67,7 @@ def configured(
     chosen: Sequence[str],
     ignored: Sequence[str],
     excluded: Sequence[str],
+    force_exclude: bool,
     min_confidence: str | None,
     max_file_size: str | None,
     config: Path | None,
@@ -75,6 +81,7 @@ def configured(
         exclude=_patterns(_split(excluded), here) if excluded else None,
         min_confidence=None if min_confidence is None else Confidence(min_confidence),
         max_file_size=None if max_file_size is None else _size(max_file_size),
+        force_exclude=force_exclude,
     )
     return Configured(rules, overrides, _fixed(config, isolated, here))
 

@@ -22,7 +22,7 @@ from kvlint.tree import Tree
 MARKERS = ("pyproject.toml", "kvlint.toml", ".git")
 
 # What a given file may end in, besides nothing at all: a script needs no ending.
-PYTHON = (".py", ".pyi", ".pyw")
+PYTHON = (".py", ".pyi", ".pyw", ".wsgi")
 NOTEBOOK = ".ipynb"
 
 # Folders that hold what was built or installed, besides everything hidden and every folder
@@ -90,6 +90,8 @@ def discover(root: Path, paths: Sequence[Path], configured: Configured | None = 
     files: set[str] = set()
     for path in paths:
         real = _within(walk.root, path)
+        if walk.configured.overrides.force_exclude and walk.configured.excluded(real.as_posix()):
+            continue
         if real.is_dir():
             tops.append(joined(real.as_posix(), ""))
             walk.over(real.as_posix())
@@ -112,7 +114,7 @@ def discover_held(root: Path, path: Path, data: bytes, configured: Configured) -
     walk.over(walk.root)
     walk.drop(held)
     if _is_python(real, path, walk):
-        if any(globs.cover(held) for globs in configured.at(real.parent.as_posix()).excludes):
+        if configured.excluded(held):
             walk.unreadable.append(f"{path}: it is excluded")
         else:
             walk.add(held, len(data))
@@ -124,9 +126,18 @@ def _is_python(real: Path, path: Path, walk: "_Walk") -> bool:
     """Whether a given file is to be read; a notebook is named. Raises UsageError for others."""
     if real.suffix == NOTEBOOK:
         walk.unreadable.append(f"{path}: notebooks are not read")
-    elif real.suffix not in ("", *PYTHON):
+    elif real.suffix not in ("", *PYTHON) and not _is_script(real):
         raise UsageError(f"not a Python file: {path}")
     return real.suffix != NOTEBOOK
+
+
+def _is_script(real: Path) -> bool:
+    try:
+        with real.open("rb") as file:
+            first = file.readline(100)
+    except OSError:
+        return False
+    return first.startswith(b"#!") and b"python" in first
 
 
 def _within(root: str, path: Path, must_exist: bool = True) -> Path:

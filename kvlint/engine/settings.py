@@ -33,7 +33,7 @@ class Overrides:
     """What the command line says; None, or nothing, where it does not.
 
     `select` stands instead of a configuration's `select` and `ignore`; `ignore` and `exclude` are
-    added to the configuration's.
+    added to the configuration's. `force_exclude`: what is excluded is left out though it is given.
     """
 
     select: tuple[str, ...] | None = None
@@ -41,6 +41,7 @@ class Overrides:
     exclude: Globs | None = None
     min_confidence: Confidence | None = None
     max_file_size: int | None = None
+    force_exclude: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,11 @@ class Configured:
         if isinstance(found, UsageError):
             raise found
         return found
+
+    def excluded(self, path: str) -> bool:
+        """Whether a file or a folder is excluded, or one above it. Raises UsageError as `at`."""
+        excludes = self.at(path.rpartition("/")[0] or "/").excludes
+        return any(globs.cover(path) for globs in excludes)
 
     def entered(self, folder: str, names: Iterable[str], above: Settings) -> Settings:
         """As `at`, for a walk that knows what a folder holds and what is in force above it.

@@ -116,6 +116,7 @@ def test_what_is_excluded_is_not_walked_into_and_read_when_named(here, found, to
     assert told("--exclude", "{a,z}.py, pkg/b*") == []
     assert told("tests/t.py", "pkg/deep/c.py") == ["pkg/deep/c.py 12", "tests/t.py 12"]
     assert told("pkg/deep") == ["pkg/deep/c.py 12"]
+    assert told("--force-exclude", "pkg/deep", "tests/t.py", "a.py") == ["a.py 12"]
     assert kvlint("check", "tests").err == "kvlint: no Python files under the given paths\n"
 
 
@@ -151,7 +152,6 @@ def test_a_broken_configuration_is_an_error_where_it_is_needed(here, found, kvli
         (["--config", "a.py", "--isolated"], "--config gives a configuration, --isolated takes"),
         (["--exclude", "[a"], "--exclude: '[a' is no pattern: [ without ]"),
         (["--max-file-size", "big"], "--max-file-size: 'big' is no size"),
-        (["--excldue", "a"], "no such option '--excldue'. Did you mean '--exclude'?"),
     ],
 )
 def test_wrong_options_are_one_line(here, found, kvlint, arguments, message):
@@ -159,6 +159,12 @@ def test_wrong_options_are_one_line(here, found, kvlint, arguments, message):
     assert (code, out) == (2, "")
     assert err.startswith(f"kvlint: {message}")
     assert err.count("\n") == 1
+
+
+def test_an_unknown_option_gets_a_suggestion(here, found, kvlint):
+    code, _, err = kvlint("check", "--max-file-siez", "1")
+    assert code == 2
+    assert "--max-file-size" in err
 
 
 @pytest.fixture

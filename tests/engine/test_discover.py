@@ -30,9 +30,9 @@ def test_a_virtual_environment_is_known_by_its_mark_not_its_name(project):
     assert list(discover(root, [root]).known) == ["a.py"]
 
 
-@pytest.mark.parametrize("name", ["tool", "a.pyi"])
+@pytest.mark.parametrize("name", ["tool", "a.pyi", "tool.cgi"])
 def test_a_given_file_is_read_where_the_walk_would_pass_it(project, name):
-    root = project({"a.py": "", name: "print()"})
+    root = project({"a.py": "", name: "#!/usr/bin/env python3\nprint()"})
     assert list(discover(root, [root / name]).reported) == [name]
     assert list(discover(root, [root]).reported) == ["a.py"]
 
