@@ -102,11 +102,11 @@ def _fixed(config: Path | None, isolated: bool, here: Path) -> Configuration | N
 
 
 # A comma between braces belongs to the pattern.
-_COMMA = re.compile(r",(?![^{}]*\})")
+_COMMA = r",(?![^{}]*\})"
 
 
 def _split(lists: Sequence[str]) -> list[str]:
-    return [one.strip() for text in lists for one in _COMMA.split(text) if one.strip()]
+    return [one.strip() for text in lists for one in re.split(_COMMA, text) if one.strip()]
 
 
 def _patterns(patterns: Sequence[str], folder: Path) -> Globs:

@@ -76,13 +76,15 @@ def _any(expressions: Sequence[str]) -> re.Pattern[str] | None:
     return re.compile("|".join(expressions), re.DOTALL) if expressions else None
 
 
-_SPECIAL = re.compile(r"\\.|(?:^|(?<=/))\*\*(?:/|$)|\*+|\?|\[[!^]?\]?[^\]]*\]|[\\\[{},]", re.DOTALL)
+_SPECIAL = (  # as text: compiled only where there are patterns
+    r"\\.|(?:^|(?<=/))\*\*(?:/|$)|\*+|\?|\[[!^]?\]?[^\]]*\]|[\\\[{},]"
+)
 
 
 def _expression(text: str) -> str:
     """A regular expression; a folder is matched with a slash at its end."""
     found, at, open_words = [], 0, False
-    for special in _SPECIAL.finditer(text):
+    for special in re.finditer(_SPECIAL, text, re.DOTALL):
         found.append(re.escape(text[at : special.start()]))
         at = special.end()
         match special.group():

@@ -1,6 +1,5 @@
 """Which rules run: codes, prefixes of codes and names, as `--select` and `--ignore` take them."""
 
-import difflib
 from collections.abc import Sequence
 
 from kvlint.engine.errors import UsageError
@@ -70,6 +69,8 @@ def _closeness(selector: str, rule: Rule) -> int:
 
 
 def _unknown(wanted: str, rules: Sequence[Rule]) -> str:
+    import difflib  # for mistakes only
+
     by_spelling = {rule.code: rule.code for rule in rules} | {
         rule.name: rule.code for rule in rules
     }

@@ -2,7 +2,7 @@
 
 import re
 
-_SIZE = re.compile(r"\s*(\d{1,15}(?:\.\d{1,6})?)\s*((?:[kmg]i?)?b?)\s*", re.IGNORECASE)
+_SIZE = r"(?i)\s*(\d{1,15}(?:\.\d{1,6})?)\s*((?:[kmg]i?)?b?)\s*"
 _UNITS = {"": 0, "k": 1, "m": 2, "g": 3}
 
 
@@ -11,7 +11,7 @@ def parse_size(text: str) -> int:
 
     Raises ValueError for anything else, and for less than one byte.
     """
-    found = _SIZE.fullmatch(text)
+    found = re.fullmatch(_SIZE, text)
     if found is None:
         raise ValueError(f"{text!r} is no size; sizes are bytes, or like 512kB or 1MiB")
     number, unit = found[1], found[2].lower().removesuffix("b")

@@ -9,8 +9,8 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from importlib.resources import files
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 from kvlint.analysis.vocabulary.own import Own
 
@@ -68,9 +68,14 @@ class Nouns:
     descriptors: frozenset[str]
 
 
+def _data(name: str) -> dict[str, Any]:
+    # Beside this file, wherever that is: `importlib.resources` takes 8 ms to say the same.
+    return tomllib.loads(Path(__file__).with_name(name).read_text("utf-8"))
+
+
 @cache
 def _nouns() -> Nouns:
-    data = tomllib.loads((files(__name__) / "nouns.toml").read_text("utf-8"))
+    data = _data("nouns.toml")
     return Nouns(**{name: frozenset(words) for name, words in data.items()})
 
 
@@ -99,7 +104,7 @@ class Apis:
 
 @cache
 def apis() -> Apis:
-    data = tomllib.loads((files(__name__) / "apis.toml").read_text("utf-8"))
+    data = _data("apis.toml")
     return Apis(
         keeps=frozenset(data["keeps"]),
         folds=data["folds"],

@@ -15,7 +15,7 @@ STANDS_FOR = {
     "lists": ("kv", "caches"),
 }
 
-_NAME = re.compile(r"[\w*]*\w[\w*]*")
+_NAME = r"[\w*]*\w[\w*]*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Own:
         seen: dict[str, str] = {}
         for kind in KINDS:
             for name in getattr(self, kind):
-                if not _NAME.fullmatch(name):
+                if not re.fullmatch(_NAME, name):
                     raise ValueError(f"{name!r} is no name, and no name with * in it")
                 other = seen.setdefault(name, kind)
                 # That a list of slot counts is a list is no second meaning.
