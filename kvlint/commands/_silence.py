@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvlint.engine.errors import UsageError
-from kvlint.engine.suppressions import suppress
 from kvlint.findings import Finding, Report
 from kvlint.rule import Rule
 from kvlint.tree import Tree
@@ -40,7 +39,10 @@ class Answers:
     def applied(self, report: Report, run: Run, counts: Callable[[Finding], bool]) -> Report:
         """Comments first, then the baseline, which is written here where that was asked for,
         then what changed. `counts` says which findings are complaints."""
-        report = suppress(report, run.rules, run.ran)
+        if report.directives:
+            from kvlint.engine.suppressions import suppress
+
+            report = suppress(report, run.rules, run.ran)
         if self.baseline is not None and self.path is not None:
             report = self._known(self.baseline, self.path, report, run, counts)
         if self.changes is not None:

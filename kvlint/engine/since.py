@@ -3,7 +3,8 @@
 A finding does where its own place, a step of its way or its guard lies in changed lines. Where
 lines are gone, a guard may have gone with them, so everything in that definition counts; so it
 does where lines were replaced, unless these were assignments alone: where a value comes from is
-on a finding's way. A guard that went from another definition is not seen.
+on a finding's way. Where what went looks like a guard, so does everything in the same class, and
+in definitions and classes that name the one it went from.
 """
 
 import io
@@ -11,11 +12,17 @@ import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from kvlint.engine.changes import Changes, Hunk
 from kvlint.findings import Fault, Finding, Report, Silence, Silenced, Span
 from kvlint.tree import Tree
 
+if TYPE_CHECKING:
+    from kvlint.analysis.outline import Definition, Outline
+
+# What a check or a minimum over all regions is made of.
+_GUARD = re.compile(r"\b(?:assert|raise)\b|\b(?:min|set|all|any)\(|\blen\(\{")
 _ASSIGNMENT = re.compile(r"\s*[\w.,*\s\[\]\"']+(?::[^=]+)? = ")
 
 
@@ -59,7 +66,9 @@ def _left_out(all_of: tuple[Fault, ...], kept: tuple[Fault, ...], revision: str)
 class _Judge:
     changes: Changes
     tree: Tree
-    _definitions: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    _outlines: dict[str, "Outline | None"] = field(default_factory=dict)
+    _lost: "_Lost | None" = None
+    _reached: dict[str, bool] = field(default_factory=dict)
 
     def touched(self, span: Span) -> bool:
         changes = self.changes
@@ -68,25 +77,70 @@ class _Judge:
         hunks = changes.hunks.get(span.path, ())
         if any(hunk.first <= span.end_line and span.line <= hunk.last for hunk in hunks):
             return True
-        if not any(map(_may_have_guarded, hunks)):
+        if self._lost is None:
+            self._lost = self._all_lost()
+        if not self._lost.definitions:
             return False
-        if span.path not in self._definitions:
-            self._definitions[span.path] = list(self._that_lost_lines(span.path))
-        return any(first <= span.line <= last for first, last in self._definitions[span.path])
+        source = self._outline(span.path)
+        definition = source.at(span.line) if source else None
+        if source is None or definition is None:
+            return False
+        if definition.key not in self._reached:
+            self._reached[definition.key] = self._lost.reaches(definition, source)
+        return self._reached[definition.key]
 
-    def _that_lost_lines(self, path: str) -> Iterator[tuple[int, int]]:
-        """First and last lines of the definitions from which a guard may have gone."""
+    def _all_lost(self) -> "_Lost":
+        lost = _Lost()
+        for path, hunks in self.changes.hunks.items():
+            suspect = [hunk for hunk in hunks if _may_have_guarded(hunk)]
+            source = self._outline(path) if suspect else None
+            for definition in source.definitions.values() if source else ():
+                for hunk in suspect:
+                    if _lay_in(hunk, definition):
+                        lost.add(definition, any(map(_GUARD.search, hunk.removed)))
+        return lost
+
+    def _outline(self, path: str) -> "Outline | None":
+        """What a file defines; None where it is no Python, and no finding can lie in it."""
         from kvlint.analysis.outline import outline
 
-        try:
-            source = outline(path, _text(self.tree.read(path)))
-        except (OSError, SyntaxError, LookupError, ValueError, RecursionError, MemoryError):
-            return  # no finding lies in a file that cannot be parsed
-        hunks = [hunk for hunk in self.changes.hunks[path] if _may_have_guarded(hunk)]
-        for definition in source.definitions.values():
-            first, last = definition.first_line, definition.last_line
-            if any(_lay_in(hunk, first, last, definition.column) for hunk in hunks):
-                yield first, last
+        if path not in self._outlines:
+            try:
+                self._outlines[path] = outline(path, _text(self.tree.read(path)))
+            except (OSError, SyntaxError, LookupError, ValueError, RecursionError, MemoryError):
+                self._outlines[path] = None
+        return self._outlines[path]
+
+
+@dataclass(slots=True)
+class _Lost:
+    """The definitions that lost lines, and who may have leaned on what went: who calls them, and,
+    since an object is checked once for all its methods, their class and who names it."""
+
+    definitions: set[str] = field(default_factory=set)
+    classes: set[tuple[str, str]] = field(default_factory=set)
+    called: set[str] = field(default_factory=set)
+
+    def add(self, definition: "Definition", guard: bool) -> None:
+        self.definitions.add(definition.key)
+        if not guard:
+            return
+        if definition.class_name:
+            self.classes.add((definition.path, definition.class_name))
+        made = definition.short in ("__init__", "__post_init__", "__new__")
+        name = definition.class_name.rpartition(".")[2] if made else definition.short
+        self.called.add(name)
+
+    def reaches(self, definition: "Definition", source: "Outline") -> bool:
+        if definition.key in self.definitions:
+            return True
+        owner = definition.class_name
+        if (definition.path, owner) in self.classes:
+            return True
+        beside = (d for d in source.definitions.values() if owner and d.class_name == owner)
+        texts = [source.text(known) for known in (definition, *beside)]
+        names = [re.compile(rf"\b{re.escape(name)}\b") for name in self.called]
+        return any(name.search(text) for name in names for text in texts)
 
 
 def _may_have_guarded(hunk: Hunk) -> bool:
@@ -95,8 +149,9 @@ def _may_have_guarded(hunk: Hunk) -> bool:
     return len(told) > new or any(_ASSIGNMENT.match(line) is None for line in told)
 
 
-def _lay_in(hunk: Hunk, first: int, last: int, column: int) -> bool:
-    """Whether what is gone stood in the definition with these lines that begins at `column`."""
+def _lay_in(hunk: Hunk, definition: "Definition") -> bool:
+    """Whether what is gone stood in the definition."""
+    first, last = definition.first_line, definition.last_line
     if hunk.first <= hunk.last:
         return hunk.first <= last and first <= hunk.last
     before, after = hunk.last, hunk.first
@@ -104,7 +159,7 @@ def _lay_in(hunk: Hunk, first: int, last: int, column: int) -> bool:
         return True
     # Behind the last line that is left, what stood deeper belonged to it.
     told = [line for line in hunk.removed if line.strip()]
-    return before == last and bool(told) and _depth(told[0]) > column
+    return before == last and bool(told) and _depth(told[0]) > definition.column
 
 
 def _depth(line: str) -> int:

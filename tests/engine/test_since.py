@@ -96,6 +96,47 @@ def test_a_step_in_the_definition_that_lost_a_guard_counts():
     assert counts(traced, Hunk(3, 2, ("        check(counts)",)))
 
 
+HELPERS = """\
+def require_equal(found):
+    pass
+
+class Pool:
+    def __init__(self, lens):
+        self.lens = lens
+
+    def first(self):
+        return self.lens[0]
+
+def uses(lens):
+    require_equal(lens)
+    return lens[0]
+
+def makes(lens):
+    return Pool(lens)
+
+def neither(lens):
+    return lens[0]
+"""
+
+
+@pytest.mark.parametrize(
+    ("hunk", "lines"),
+    [
+        (Hunk(2, 2, ("    assert len(set(found)) == 1",)), {1, 2, 12}),
+        (Hunk(2, 2, ("    log(found)",)), {1, 2}),
+        (Hunk(6, 5, ("        if len(set(lens)) != 1: raise ValueError",)), {5, 6, 9, 16}),
+        (Hunk(9, 9, ("        return min(self.lens)",)), {5, 6, 9}),
+    ],
+    ids=["from a helper", "no guard", "from a constructor", "from a method"],
+)
+def test_a_guard_that_went_counts_for_who_leaned_on_it(hunk, lines):
+    everywhere = [finding(claim(span(line=line))) for line in (1, 2, 5, 6, 9, 12, 16, 19)]
+    changes = Changes("main", {"pkg/a.py": [hunk]}, frozenset({"pkg/a.py"}))
+    tree = Tree("/nowhere", {"pkg/a.py": HELPERS.encode()})
+    kept = changed_only(Report(tuple(everywhere)), changes, tree).findings
+    assert {f.span.line for f in kept} == lines
+
+
 def test_a_file_that_is_new_counts_as_a_whole():
     assert left(claim(span("pkg/new.py", 3))).findings
 
