@@ -1,0 +1,89 @@
+"""What must hold of `check` on any input, however broken."""
+
+import json
+import os
+import signal
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from kvlint.engine.check import check
+from kvlint.engine.registry import all_rules
+from kvlint.findings import Confidence, Report, Span
+from kvlint.reporters import reporter
+from kvlint.reporters.paint import plain
+from kvlint.reporters.view import Choice, view
+
+SECONDS = 30  # for one input, twice as long as the largest real file takes on a slow machine
+MEGABYTES = 500
+
+
+def what_is_wrong(root: Path, *, twice: bool) -> str:
+    """'' where all holds: nothing is raised, every span lies in its file, the JSON is valid, no
+    definition is lost but by its depth, and a second run says the same."""
+    report = check(root, [root], all_rules())
+    for span in _spans(report):
+        wrong = _outside(root, span)
+        if wrong:
+            return wrong
+    for fault in report.faults:
+        if fault.name == "not-judged" and "levels" not in fault.message:
+            return fault.message
+    told = _json(report, root)
+    json.loads(told)
+    if twice and _json(check(root, [root], all_rules()), root) != told:
+        return "a second run says something else"
+    return ""
+
+
+def _json(report: Report, root: Path) -> str:
+    seen = view(report, Choice(Confidence.LOW, guarded=True), root, root)
+    return "\n".join(reporter("json").render(seen, plain))
+
+
+def _spans(report: Report) -> list[Span]:
+    findings = report.findings
+    spans = [f.span for f in findings]
+    spans += [step.span for f in findings for step in f.trace]
+    spans += [f.guard.span for f in findings if f.guard]
+    return spans + [fault.span for fault in report.faults]
+
+
+def _outside(root: Path, span: Span) -> str:
+    text = (root / span.path).read_bytes().replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    lines = text.split(b"\n")
+    start, end = (span.line, span.column), (span.end_line, span.end_column)
+    # A fault may point one line behind the end; columns count characters, of which a line has
+    # at most as many as bytes.
+    if not (1 <= span.line <= len(lines) + 1 and span.line <= span.end_line <= len(lines) + 1):
+        return f"{span} is not in the file, which has {len(lines)} lines"
+    if start > end or span.column < 1:
+        return f"{span} ends before it starts"
+    return ""
+
+
+def apart(question: Callable[[], str]) -> str:
+    """The answer, asked in a process of its own: what kills that one, or takes too long or too
+    much memory, is an answer as well."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(SECONDS)  # its default action ends the process
+        try:
+            answer = question()
+        except BaseException:
+            answer = traceback.format_exc()
+        os.write(writer, answer.encode("utf-8", "backslashreplace")[-60_000:])
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        answer = pipe.read().decode()
+    _, status, usage = os.wait4(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code == -signal.SIGALRM:
+        return f"not done after {SECONDS} s"
+    if code != 0:
+        return f"ended with {code}"
+    if usage.ru_maxrss > MEGABYTES * 1024:
+        return f"took {usage.ru_maxrss // 1024} MiB"
+    return answer
