@@ -74,7 +74,7 @@ class Answers:
                 f"({entry.definition}); --write-baseline {path} takes it out"
                 for entry in stale(report, baseline, judged)
             )
-        report = known_before(report, baseline, str(path))
+        report = known_before(report, baseline, str(path), counts)
         return replace(report, notices=(*report.notices, *notices))
 
 

@@ -107,9 +107,12 @@ class Baseline:
             raise UsageError(f"cannot write the baseline {path}: {error.strerror}") from None
 
 
-def known_before(report: Report, baseline: Baseline, name: str) -> Report:
-    """The report without what `baseline` knows; `name` is how the user calls it."""
-    places = _places(report.findings)
+def known_before(
+    report: Report, baseline: Baseline, name: str, counts: Callable[[Finding], bool]
+) -> Report:
+    """The report without what `baseline` knows; `name` is how the user calls it. Only places
+    that `counts` can be too many: what is not shown is no news."""
+    places = _places(filter(counts, report.findings))
     more = {key: entry for key, entry in baseline.entries.items() if places[key] > entry.places}
     kept: list[Finding] = []
     silenced: list[Silenced] = []
@@ -146,19 +149,21 @@ def renewed(
 ) -> Baseline:
     """`old` brought up to what was found: new are the assumptions of which one place `counts`,
     gone are those that nothing matches any more, of those that this run can judge."""
-    places = _places(report.findings)
+    places, counting = _places(report.findings), _places(filter(counts, report.findings))
     entries = {key: e for key, e in old.entries.items() if not judged(e) or places[key]}
-    counting = {f.assumption_id for f in report.findings if counts(f)}
     for finding in report.findings:
         key = finding.assumption_id
-        if places[key] and (key in counting or key in entries):
+        known = entries[key].places if key in old.entries and key in entries else 0
+        # A run that looks for what is surer than the last one did forgets nothing.
+        number = max(counting[key], min(known, places[key]))
+        if number:
             path, _, definition = finding.scope.partition("::")
-            entries[key] = Entry(key, finding.code, path, definition, finding.formula, places[key])
+            entries[key] = Entry(key, finding.code, path, definition, finding.formula, number)
     return replace(old, entries=entries)
 
 
 def _places(findings: Iterable[Finding]) -> Counter[str]:
-    """How many places make each assumption, whatever the confidence; guarded ones make none."""
+    """How many of these places make each assumption; guarded ones make none."""
     return Counter(f.assumption_id for f in findings if f.status is not Status.GUARDED)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from kvlint.engine.baseline import Baseline, known_before, renewed, stale
 from kvlint.engine.errors import UsageError
-from kvlint.findings import Report, Silence
+from kvlint.findings import Confidence, Report, Silence
 from kvlint.reporters.view import Choice
 from tests.samples import claim, conditional, finding, guarded, span
 
@@ -35,31 +35,41 @@ def at(line, name="f", **changes):
 
 
 def test_what_is_known_is_silent_wherever_it_has_moved():
-    known = known_before(report(at(40), at(41)), of(at(3), at(4)), "known.json")
+    known = known_before(report(at(40), at(41)), of(at(3), at(4)), "known.json", COUNTS)
     assert [(s.by, s.reason) for s in known.silenced] == [(Silence.BASELINE, "known.json")] * 2
     assert known.findings == ()
 
 
 def test_what_is_new_is_reported():
     found = report(at(3), at(9, "g"))
-    assert known_before(found, of(at(3)), "known.json").findings == found.findings[1:]
+    assert known_before(found, of(at(3)), "known.json", COUNTS).findings == found.findings[1:]
 
 
 def test_one_place_more_is_news_of_all_places():
     found = report(at(3), at(4), at(5, "g"))
-    known = known_before(found, of(at(3), at(5, "g")), "known.json")
+    known = known_before(found, of(at(3), at(5, "g")), "known.json", COUNTS)
     assert known.findings == found.findings[:2]
     assert known.notices == (
         f"{found.findings[0].assumption_id} is made at 2 places, known.json knows 1: all are shown",
     )
-    assert known_before(report(at(3)), of(at(3), at(4)), "known.json").findings == ()
+    assert known_before(report(at(3)), of(at(3), at(4)), "known.json", COUNTS).findings == ()
+
+
+def test_a_place_more_that_is_not_sure_enough_to_be_shown_is_no_news():
+    found = report(at(3), at(4, by_name_only=True))
+    assert known_before(found, of(at(3)), "known.json", COUNTS).findings == ()
+    sure = Choice(Confidence.MEDIUM).counts
+    assert len(known_before(found, of(at(3)), "known.json", sure).findings) == 2
+    # Once written with it, it stays known, whatever the next run looks for.
+    both = renewed(Baseline({}), found, sure, everything)
+    assert renewed(both, found, COUNTS, everything) == both
 
 
 def test_what_has_become_less_sure_is_still_known_and_what_is_guarded_no_longer():
     baseline = of(claim())
-    assert known_before(report(conditional()), baseline, "b").findings == ()
+    assert known_before(report(conditional()), baseline, "b", COUNTS).findings == ()
     assert stale(report(conditional()), baseline, everything) == []
-    assert len(known_before(report(guarded()), baseline, "b").findings) == 1
+    assert len(known_before(report(guarded()), baseline, "b", COUNTS).findings) == 1
     assert stale(report(guarded()), baseline, everything) == list(baseline.entries.values())
 
 
