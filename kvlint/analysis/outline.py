@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kvlint.analysis.depth import nests_too_deep
+from kvlint.analysis.newer import in_older_syntax
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +110,13 @@ def module_of(path: str) -> str:
 
 def outline(path: str, source: str) -> Outline:
     """Raises SyntaxError, ValueError (null bytes), RecursionError or MemoryError (nesting)."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        tree = ast.parse(source)
+    try:
+        tree = _parsed(source)
+    except SyntaxError:
+        older = in_older_syntax(source)
+        if older is None:
+            raise
+        tree = _parsed(older)
     # Only line feeds: `splitlines` also cuts at form feeds and the like, Python does not.
     result = Outline(path, [f"{line}\n" for line in source.split("\n")])
     package = module_of(path).split(".")
@@ -119,6 +124,12 @@ def outline(path: str, source: str) -> Outline:
         package = package[:-1]
     _visit(tree.body, result, "", "", package)
     return result
+
+
+def _parsed(source: str) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(source)
 
 
 def _visit(body: list[ast.stmt], out: Outline, prefix: str, owner: str, package: list[str]) -> None:

@@ -41,11 +41,7 @@ def _text(tree: Tree, path: str) -> str | Fault:
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         # Text, not bytes: positions then count characters.
-        source = data.decode(encoding)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a SyntaxWarning of the checked code is not ours
-            # Parses as `ast.parse` does, without building the tree: two thirds of the time.
-            symtable.symtable(source, path, "exec")
+        return _parsed(path, data.decode(encoding))
     except SyntaxError as error:
         return Fault("invalid-syntax", _span(path, error), error.msg)
     except LookupError as error:
@@ -55,6 +51,23 @@ def _text(tree: Tree, path: str) -> str | Fault:
         return Fault("invalid-syntax", Span(path, line, 1, line, 1), str(error))
     except (ValueError, RecursionError, MemoryError) as error:  # null bytes, codecs, nesting
         return Fault("invalid-syntax", start, str(error) or "nested too deeply")
+
+
+def _parsed(path: str, source: str) -> str:
+    """The text, in older syntax where this Python is too old for it. Raises as `compile` does."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a SyntaxWarning of the checked code is not ours
+        try:
+            # Parses as `ast.parse` does, without building the tree: two thirds of the time.
+            symtable.symtable(source, path, "exec")
+        except SyntaxError:
+            from kvlint.analysis.newer import in_older_syntax
+
+            older = in_older_syntax(source)
+            if older is None:
+                raise
+            symtable.symtable(older, path, "exec")
+            return older
     return source
 
 
