@@ -44,7 +44,7 @@ def augmented(block: Any) -> set[str]:
     return {
         node.target.value
         for node in _statements(block)
-        if isinstance(node, cst.AugAssign)
+        if type(node) is cst.AugAssign
         and isinstance(node.operator, cst.AddAssign)
         and isinstance(node.target, cst.Name)
     }
@@ -53,22 +53,34 @@ def augmented(block: Any) -> set[str]:
 def fields_written(block: Any) -> set[str]:
     """Paths like `self.count` that a block assigns."""
     return {
-        f"{node.target.value.value}.{node.target.attr.value}"
+        f"{target.value.value}.{target.attr.value}"
         for node in _statements(block)
-        if isinstance(node, cst.AssignTarget)
-        and isinstance(node.target, cst.Attribute)
-        and isinstance(node.target.value, cst.Name)
+        if type(node) is cst.Assign
+        for target in (one.target for one in node.targets)
+        if isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name)
     }
 
 
 def _statements(block: Any) -> Iterator[Any]:
-    """The statements of a block and their parts; no expressions, no inner functions."""
+    """The simple statements of a block and of the blocks in it; no inner functions.
+
+    By what compound statements are made of: a node's own `children` costs a visit of it.
+    """
     stack: list[Any] = [block]
     while stack:
         node = stack.pop()
-        if not isinstance(node, cst.FunctionDef | cst.BaseExpression):
-            yield node
-            stack.extend(node.children)
+        kind = type(node)
+        if kind is cst.SimpleStatementLine or kind is cst.SimpleStatementSuite:
+            yield from node.body
+        elif kind is cst.IndentedBlock:
+            stack.extend(node.body)
+        elif kind is not cst.FunctionDef:
+            for name in ("body", "orelse", "finalbody"):
+                inner = getattr(node, name, None)
+                if inner is not None:
+                    stack.append(inner)
+            stack.extend(getattr(node, "handlers", ()))
+            stack.extend(getattr(node, "cases", ()))
 
 
 def become(env: Environment, other: Environment) -> None:

@@ -57,11 +57,8 @@ class Expressions:
         self.body = body
         self._module = module_of(outline.path)
         self.where = Where((0,), 0, ())
-        # Loops of different bodies meet in one term: path and line keep their ids apart.
-        self._first_loop = (
-            crc32(outline.path.encode("utf-8", "surrogateescape")) << 40
-            | body.definition.first_line << 16
-        )
+        # Loops of different bodies meet in one term: the definition keeps their ids apart.
+        self._first_loop = crc32(body.definition.key.encode("utf-8", "surrogateescape")) << 16
         self._loop_count = 0
         self.testing = False
         self.nodes: list[cst.CSTNode] = []

@@ -22,6 +22,7 @@ from kvlint.analysis.bodies import Body, Guard, Mark, Place, Root, Store, Where
 from kvlint.analysis.expressions import Environment, Expressions
 from kvlint.analysis.forms import part
 from kvlint.analysis.outline import Definition, Outline
+from kvlint.analysis.parse import parse
 from kvlint.analysis.showing import path_of
 from kvlint.analysis.spans import places
 from kvlint.analysis.terms import (
@@ -64,7 +65,7 @@ def _run(outline: Outline, body: Body) -> tuple[cst.Module, int, list[cst.CSTNod
     indented = text[:1] in (" ", "\t")  # a form feed before `def` counts as a column
     if indented:
         text, offset = "if 1:\n" + text, offset - 1
-    module = cst.parse_module(text if text.endswith("\n") else text + "\n")
+    module = parse(text if text.endswith("\n") else text + "\n")
     statement: Any = module.body[0]
     if indented:
         statement = statement.body.body[0]
@@ -132,61 +133,57 @@ class _Statements(Expressions):
         for statement in node.body:
             self._order += 1
             self.where = Where(self.where.block, self._order, self.where.loops)
-            if isinstance(statement, cst.SimpleStatementLine):
+            if type(statement) is cst.SimpleStatementLine:
                 for small in statement.body:
                     self._small(small, env)
-                    if isinstance(small, _TERMINATING):
+                    if type(small) in _TERMINATING:
                         return True
-            elif isinstance(node, cst.SimpleStatementSuite):
+            elif type(node) is cst.SimpleStatementSuite:
                 self._small(statement, env)
-                if isinstance(statement, _TERMINATING):
+                if type(statement) in _TERMINATING:
                     return True
             elif self._compound(statement, env):
                 return True
         return False
 
     def _compound(self, node: Any, env: Environment) -> bool:
-        match node:
-            case cst.If():
-                return self._if(node, env)
-            case cst.For():
-                self._for(node, env)
-            case cst.While():
-                self._while(node, env)
-            case cst.With():
-                for with_item in node.items:
-                    value = self.lower(with_item.item, env)
-                    self._root(value, with_item.item)
-                    if with_item.asname is not None:
-                        self.assign(with_item.asname.name, value, env)
-                return self.block(node.body, env)
-            case cst.Try() | cst.TryStar():
-                return self._try(node, env)
-            case cst.FunctionDef():
-                self._nested(node, env)
-            case cst.Match():
-                self._match(node, env)
-        return False
+        handler = _COMPOUND.get(type(node))
+        return bool(handler(self, node, env)) if handler else False
+
+    def _with(self, node: cst.With, env: Environment) -> bool:
+        for with_item in node.items:
+            value = self.lower(with_item.item, env)
+            self._root(value, with_item.item)
+            if with_item.asname is not None:
+                self.assign(with_item.asname.name, value, env)
+        return self.block(node.body, env)
 
     def _small(self, node: Any, env: Environment) -> None:
-        match node:
-            case cst.Assign(targets=targets, value=value):
-                term = self._value(value, env)
-                for target in targets:
-                    self.assign(target.target, term, env)
-            case cst.AnnAssign(target=target, value=value) if value is not None:
-                self.assign(target, self._value(value, env), env)
-            case cst.AugAssign():
-                self._augment(node, env)
-            case cst.Return(value=value):
-                term = self._value(value, env) if value is not None else Literal(None)
-                self.body.returns.append(Root(term, self.place(value or node), self.where))
-            case cst.Expr(value=value):
-                term = self.lower(value, env)
-                if not self._appends(term, value, env):
-                    self._root(term, value)
-            case cst.Assert(test=test):
-                self._guard(self._test(test, env), node, raises=True)
+        handler = _SMALL.get(type(node))
+        if handler:
+            handler(self, node, env)
+
+    def _assignment(self, node: cst.Assign, env: Environment) -> None:
+        term = self._value(node.value, env)
+        for target in node.targets:
+            self.assign(target.target, term, env)
+
+    def _annotated(self, node: cst.AnnAssign, env: Environment) -> None:
+        if node.value is not None:
+            self.assign(node.target, self._value(node.value, env), env)
+
+    def _return(self, node: cst.Return, env: Environment) -> None:
+        value = node.value
+        term = self._value(value, env) if value is not None else Literal(None)
+        self.body.returns.append(Root(term, self.place(value or node), self.where))
+
+    def _expression(self, node: cst.Expr, env: Environment) -> None:
+        term = self.lower(node.value, env)
+        if not self._appends(term, node.value, env):
+            self._root(term, node.value)
+
+    def _assertion(self, node: cst.Assert, env: Environment) -> None:
+        self._guard(self._test(node.test, env), node, raises=True)
 
     def _value(self, node: cst.BaseExpression, env: Environment) -> Term:
         term = self.lower(node, env)
@@ -450,3 +447,25 @@ class _Statements(Expressions):
             self.block(case.body, local)
             self.where = kept
             merge(env, Opaque("a match"), local, dict(env))
+
+
+# By the node's own type: libcst's classes are abstract bases, and asking each one costs more
+# than what is done then.
+_COMPOUND: dict[type, Any] = {
+    cst.If: _Statements._if,
+    cst.For: _Statements._for,
+    cst.While: _Statements._while,
+    cst.With: _Statements._with,
+    cst.Try: _Statements._try,
+    cst.TryStar: _Statements._try,
+    cst.FunctionDef: _Statements._nested,
+    cst.Match: _Statements._match,
+}
+_SMALL: dict[type, Any] = {
+    cst.Assign: _Statements._assignment,
+    cst.AnnAssign: _Statements._annotated,
+    cst.AugAssign: _Statements._augment,
+    cst.Return: _Statements._return,
+    cst.Expr: _Statements._expression,
+    cst.Assert: _Statements._assertion,
+}
