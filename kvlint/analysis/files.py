@@ -1,12 +1,16 @@
-"""The files of a project: read once, outlined when a name points into one, lowered by need."""
+"""The files of a project: read once, outlined when a name points into one, lowered by need.
+
+What an answer about one file rests on is written down while it is worked out (`Basis`), so that
+the answer can be kept until one of these changes.
+"""
 
 import os
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Self
-from zlib import crc32
 
 from kvlint.analysis.bodies import Body, Mark
 from kvlint.analysis.depth import MAX_DEPTH
@@ -18,18 +22,36 @@ from kvlint.tree import Tree
 MANY_PLACES = 60  # a name written or called in more definitions than this tells nothing
 
 
+@dataclass(slots=True)
+class Basis:
+    """What answers rest on: the files looked into, and the words that all files were searched
+    for. A file that was not looked into matters as soon as it holds one of the words."""
+
+    files: set[str] = field(default_factory=set)
+    words: set[str] = field(default_factory=set)
+
+
 class Files:
     """Texts by path, in the order of paths. `faults`: files that could not be read or parsed."""
 
     def __init__(self, texts: dict[str, str], faults: list[Fault] | None = None) -> None:
         self.texts = dict(sorted(texts.items()))
         self.faults = faults or []
-        self.share = (0, 1)  # which part of the files rules start from, of how many
+        self.basis = Basis()
+        self._start: str | None = None
         self._outlines: dict[str, Outline | None] = {}
         self._bodies: dict[str, Body | None] = {}
         self._lost: dict[str, str] = {}  # why there is no body, until it is said
         self._defined: dict[str, list[str]] | None = None
-        self._mentions: dict[str, list[Definition]] = {}
+        self._found: dict[tuple[str, str], tuple[list[Definition], set[str]]] = {}
+
+    def begin(self, path: str) -> None:
+        """Let rules start from this file alone, as if nothing had been asked before.
+
+        Outlines, bodies and searches are kept: they are the same whoever asks.
+        """
+        self._start = path
+        self.basis = Basis({path})
 
     @classmethod
     def open(cls, tree: Tree, files: Iterable[str]) -> Self:
@@ -52,6 +74,7 @@ class Files:
         return cls(texts, faults)
 
     def outline(self, path: str) -> Outline | None:
+        self.basis.files.add(path)
         if path not in self._outlines:
             self._outlines[path] = None
             try:
@@ -80,6 +103,7 @@ class Files:
 
     def body(self, definition: Definition) -> Body | None:
         key = definition.key
+        self.basis.files.add(definition.path)
         if key not in self._bodies:
             from kvlint.analysis.lower import lower
 
@@ -107,25 +131,20 @@ class Files:
         return line[span.column - 1 : span.end_column - 1]
 
     def starts(self) -> list[str]:
-        """Paths of the files that rules start from: all, or this process's share of them."""
-        number, parts = self.share
-        return [
-            path
-            for path in self.texts
-            if parts == 1 or crc32(path.encode("utf-8", "surrogateescape")) % parts == number
-        ]
+        """Paths of the files that rules start from."""
+        return list(self.texts) if self._start is None else [self._start]
 
-    def holding(
-        self, *patterns: re.Pattern[str], file: re.Pattern[str] | None = None
-    ) -> Iterator[Body]:
+    def holding(self, *patterns: re.Pattern[str], words: Sequence[str] = ()) -> Iterator[Body]:
         """Bodies of the definitions that each of the patterns matches, kernels left out.
 
-        `file`: what the file must hold besides. By path and line.
+        `words`: the file must hold one of these besides. By path and line.
         """
         first, *others = patterns
         for path in self.starts():
             text = self.texts[path]
-            if any(p.search(text) is None for p in (*others, *([file] if file else []))):
+            if words and not any(word in text for word in words):
+                continue
+            if any(p.search(text) is None for p in others):
                 continue
             hits = [m.start() for m in first.finditer(text)]
             yield from self.bodies_at(path, hits, *others)
@@ -163,26 +182,40 @@ class Files:
     def mentioning(self, name: str, *, after: str = "", before: str = "") -> list[Definition]:
         """Definitions whose text holds the identifier `name` (behind `before`, in front of
         `after`); [] when too many do."""
-        key = f"{before}{name}{after}"
-        if key not in self._mentions:
+
+        def fits(text: str, at: int) -> bool:
+            return text.startswith(after, at + len(name)) and text.endswith(before, 0, at)
+
+        found = self._search("mentioned", name, f"{before}{name}{after}", fits)
+        return found if len(found) <= MANY_PLACES else []
+
+    def _search(
+        self, how: str, name: str, word: str, fits: Callable[[str, int], bool]
+    ) -> list[Definition]:
+        """Definitions around the places of the identifier `name` that fit, in files that hold
+        `word`; one more than `MANY_PLACES` at the most matter."""
+        self.basis.words.add(word)
+        key = (how, word)
+        if key not in self._found:
             found: list[Definition] = []
+            files: set[str] = set()
             for path, text in self.texts.items():
-                if key not in text:
+                if word not in text:
                     continue
-                hits = [
-                    at
-                    for at in occurrences(text, name)
-                    if text.startswith(after, at + len(name)) and text.endswith(before, 0, at)
-                ]
-                found.extend(self._covering(path, hits))
+                hits = [at for at in occurrences(text, name) if fits(text, at)]
+                if hits:
+                    files.add(path)
+                    found.extend(self._covering(path, hits))
                 if len(found) > MANY_PLACES:
-                    found = []
                     break
-            self._mentions[key] = found
-        return self._mentions[key]
+            self._found[key] = (found, files)
+        found, files = self._found[key]
+        self.basis.files |= files
+        return found
 
     def defined(self, name: str) -> list[str]:
         """Keys `path::qualified.name` of functions and classes with this last name."""
+        self.basis.words.add(name)
         if self._defined is None:
             pattern = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.M)
             table: dict[str, list[str]] = defaultdict(list)

@@ -33,6 +33,15 @@ class Program(Names):
 
     def __init__(self, texts: dict[str, str], faults: list[Fault] | None = None) -> None:
         super().__init__(texts, faults)
+        self._forget()
+
+    def begin(self, path: str) -> None:
+        super().begin(path)
+        # What was linked for another file rests on what that file asked for.
+        self._families = {}
+        self._forget()
+
+    def _forget(self) -> None:
         self._stores: dict[str, list[tuple[Body, Store]]] = {}
         self._returns: dict[str, Term | None] = {}
         self._callees: dict[tuple[Call, str], tuple[list[Definition], bool]] = {}
@@ -261,12 +270,14 @@ class Program(Names):
             if key in self._stores:
                 return self._stores[key]
         self._stores[key] = []
-        paths = list(self.texts) if key == name else self.home(owner or "")
-        found: list[Definition] = []
-        for path in paths:
-            text = self.texts[path]
-            hits = [at for at in occurrences(text, name) if _written(text, at, len(name))]
-            found.extend(self._covering(path, hits))
+        if key == name:
+            found = self._search("written", name, name, lambda text, at: _written(text, at, name))
+        else:
+            found = []
+            for path in self.home(owner or ""):
+                text = self.texts[path]
+                hits = [at for at in occurrences(text, name) if _written(text, at, name)]
+                found.extend(self._covering(path, hits))
         if len(found) > MANY_PLACES:
             return self.stores(name, owner) if key == name and owner else []
         result: list[tuple[Body, Store]] = []
@@ -308,8 +319,9 @@ _AFTER = re.compile(r"\s*(?::[^=\n]+)?(?:=(?!=)|\+=|\[|\.(?:append|extend)\b|,)"
 _KEYWORD = re.compile(r"\s*=(?!=)")
 
 
-def _written(text: str, at: int, length: int) -> bool:
+def _written(text: str, at: int, name: str) -> bool:
     """Whether the field or keyword at this offset is given a value there."""
+    length = len(name)
     if text[at - 1 : at] == ".":
         return _AFTER.match(text, at + length) is not None
     return _KEYWORD.match(text, at + length) is not None

@@ -33,7 +33,7 @@ from kvlint.findings import Span, Step
 BUILDS = re.compile(
     r"\b(?:arange|range|full|column_stack)\(|\bappend\(|register\w*\(|\(\s*\w+,[^()]*\)\s*for\b"
 )
-TRANSPORT = re.compile("|".join(sorted(nouns().descriptors)))
+TRANSPORT = tuple(sorted(nouns().descriptors))
 
 
 @remembered
@@ -65,7 +65,7 @@ class SharedCount:
 
 def shared_counts(program: Program) -> Iterator[SharedCount]:
     origins = Origins(program)
-    for body in program.holding(BUILDS, addresses(), numbers(), file=TRANSPORT):
+    for body in program.holding(BUILDS, addresses(), numbers(), words=TRANSPORT):
         seen: set[tuple[Term, str]] = set()
         for root in [*body.roots, *body.returns]:
             found: list[tuple[Term, Count, str]] = [
@@ -171,15 +171,14 @@ class StridedIndex:
     unresolved: tuple[str, ...]
 
 
-POSTS = re.compile(
-    r"\b(?:" + "|".join(n for n, r in apis().transports.items() if "local_index" in r) + r")\("
-)
+POSTED = tuple(name for name, roles in apis().transports.items() if "local_index" in roles)
+POSTS = re.compile(r"\b(?:" + "|".join(POSTED) + r")\(")
 
 
 def strided_indices(program: Program) -> Iterator[StridedIndex]:
     origins = Origins(program)
     seen: set[tuple[Span, Term]] = set()
-    for body in program.holding(POSTS):
+    for body in program.holding(POSTS, words=POSTED):
         for site in body.calls:
             for side in ("local", "remote"):
                 index = _argument(site.call, f"{side}_index")

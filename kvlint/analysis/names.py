@@ -109,6 +109,7 @@ class Names(Files):
                         table[base.strip().rpartition(".")[2]].append((path, name))
             self._children = table
         short = class_key.partition("::")[2].rpartition(".")[2]
+        self.basis.words.add(short)
         found: list[str] = []
         for path, name in self._children.get(short, ()):
             source = self.outline(path)

@@ -1,11 +1,11 @@
 """One region's quantity that stands for every region's: sources, sinks, what settles it."""
 
 import dataclasses
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kvlint.analysis.bodies import Body, Mark, Store
+from kvlint.analysis.candidates import KEEPS, MEASURES, entries_taken, kept
 from kvlint.analysis.constructions import uniform_nearby
 from kvlint.analysis.entries import Entry, about_entry, entries, quantity_of_element
 from kvlint.analysis.evidence import beside_addresses
@@ -13,43 +13,10 @@ from kvlint.analysis.flow import DEPTH, Flow, Sink
 from kvlint.analysis.formulas import one_formula
 from kvlint.analysis.guards import Check, entry_form, settled_by_tests, settles
 from kvlint.analysis.link import Program
-from kvlint.analysis.roles import Strength, names_regions, region_list, speaks_of_index
+from kvlint.analysis.roles import Strength, region_list, speaks_of_index
 from kvlint.analysis.showing import brief
 from kvlint.analysis.terms import Call, Each, Field, Item, Literal, Term, This, last_name
-from kvlint.analysis.vocabulary import own_names, remembered
 from kvlint.findings import Span, Step
-
-_MANY = (
-    "ptrs|addrs|lens|lengths|sizes|strides|caches|buffers?|bufs|pools?|regions|objs|objects|"
-    "layers|tensors|counts|shapes|dtypes|devices|nbytes|capacities|blocks"
-)
-TAKEN = re.compile(r"\[\s*(?:0|-1)\s*\]|\bnext\(|^[ \t]*\w+, \*\w+ = ", re.M)
-BEFORE = re.compile(r"(?:(\w+)|\))(?:\[[^\]\n]*\])?\s*$")
-KEEPS = re.compile(r"^[ \t]+self\.\w+ = ", re.M)
-MEASURES = re.compile(
-    r"\.(?:shape|stride|element_size|itemsize|device|get_device|dtype|nbytes)\b|_len|_size|num_"
-)
-
-
-@remembered
-def alias() -> re.Pattern[str]:
-    many = _MANY + own_names().pattern()
-    return re.compile(rf"^[ \t]+(\w+)(?:: [^=\n]+)? = [\w.\[\]'\"]*(?:{many})$", re.M)
-
-
-@remembered
-def asked() -> re.Pattern[str]:
-    lists = f"kv_?caches|[a-z]_buffers|kv_tensors|layer_tensors{own_names().pattern()}"
-    return re.compile(
-        rf"\((?:self\.)?\w*(?:{lists})\b|(?:layer|region|group|buffer)_(?:id|idx|index)\s*=\s*0\b"
-    )
-
-
-@remembered
-def kept() -> re.Pattern[str]:
-    many = f"{_MANY}|layer_names{own_names().pattern()}"
-    return re.compile(rf"\bfor\b[^\n:]*\b\w*(?:{many})\b[^\n]*:")
-
 
 NEAR = 6  # lines
 RANK = (
@@ -92,33 +59,12 @@ def stand_ins(program: Program) -> Iterator[StandIn]:
     flow = Flow(program)
     seen: set[str] = set()
     for path in program.starts():
-        for body in program.bodies_at(path, _entries_taken(program.texts[path])):
+        for body in program.bodies_at(path, entries_taken(program.texts[path])):
             if body.definition.key not in seen:
                 seen.add(body.definition.key)
                 yield from _taken(program, flow, body)
     for body in program.holding(kept(), KEEPS, MEASURES):
         yield from _kept(program, flow, body)
-
-
-def _entries_taken(text: str) -> list[int]:
-    """Offsets where a first or last entry of what may be a list of regions is taken.
-
-    Anchored at the bracket: a pattern that starts at every word costs seconds on a large tree.
-    """
-    aliases = set(alias().findall(text))
-    found = [m.start() for m in asked().finditer(text)]
-    for match in TAKEN.finditer(text):
-        at = match.start()
-        if text[at] != "[":
-            found.append(at)
-            continue
-        before = BEFORE.search(text, max(0, at - 80), at)
-        if before is None:
-            continue
-        name = before.group(1)
-        if name is None or name in aliases or names_regions(name):
-            found.append(at)
-    return sorted(found)
 
 
 def _taken(program: Program, flow: Flow, body: Body) -> Iterator[StandIn]:
