@@ -19,6 +19,9 @@ _NEXT = re.compile(r"next\(")
 _STARRED = re.compile(r", \*\w+ = ")
 _BEFORE = re.compile(r"(?:(\w+)|\))(?:\[[^\]\n]*\])?\s*$")
 _NAMED = re.compile(r"[ \t]+(\w+)(?:: [^=\n]+)?$")
+_NUMBERED = ("layer", "region", "group", "buffer")
+_WORDS = re.compile(r"\w+")
+WINDOW = 160  # characters: the call or the subscript that an entry is taken of
 _NUMBER_ZERO = re.compile(r"_i(?:d|dx|ndex)\s*=\s*0\b")
 KEEPS = re.compile(r"^[ \t]+self\.\w+ = ", re.M)
 MEASURES = re.compile(
@@ -53,29 +56,44 @@ def _handed_words() -> tuple[str, ...]:
 
 def entries_taken(text: str) -> list[int]:
     """Offsets where a first or last entry of what may be a list of regions is taken."""
+    near = _Near(text)
     found = [m.start() for m in _NUMBER_ZERO.finditer(text)]
+    found = [at for at in found if text.endswith(_NUMBERED, max(0, at - 6), at)]
     if any(word in text for word in _handed_words()):
         found += [m.start() for m in _handed().finditer(text)]
     for pattern in (_NEXT, _STARRED):
-        found += [m.start() for m in pattern.finditer(text)]
-    aliases: set[str] | None = None
+        found += [m.start() for m in pattern.finditer(text) if near.regions(m.end(), after=True)]
     for match in _ENTRY.finditer(text):
         at = match.start()
         before = _BEFORE.search(text, max(0, at - 80, text.rfind("\n", 0, at) + 1), at)
         if before is None:
             continue
         name = before.group(1)
-        if name is not None and not names_regions(name):
-            if aliases is None:
-                aliases = _aliases(text)
-            if name not in aliases:
-                continue
-        found.append(at)
+        if near.is_regions(name) if name is not None else near.regions(at, after=False):
+            found.append(at)
     return sorted(found)
 
 
-def _aliases(text: str) -> set[str]:
-    """Names of any kind that are given what may be a list of regions."""
-    starts = (m.start() for m in _given().finditer(text))
-    lines = (_NAMED.match(text, text.rfind("\n", 0, at) + 1, at) for at in starts)
-    return {named.group(1) for named in lines if named}
+class _Near:
+    """Which names in a text may be lists of regions: by what they say, or by what any name of
+    the text that is spelled so is given."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._aliases: set[str] | None = None
+
+    def is_regions(self, name: str) -> bool:
+        return bool(names_regions(name)) or name in self._given()
+
+    def regions(self, at: int, *, after: bool) -> bool:
+        """Whether a list of regions is spoken of shortly after, or before, this offset."""
+        nearby = self._text[at : at + WINDOW] if after else self._text[max(0, at - WINDOW) : at]
+        return any(self.is_regions(name) for name in set(_WORDS.findall(nearby)))
+
+    def _given(self) -> set[str]:
+        if self._aliases is None:
+            text = self._text
+            starts = (m.start() for m in _given().finditer(text))
+            lines = (_NAMED.match(text, text.rfind("\n", 0, at) + 1, at) for at in starts)
+            self._aliases = {named.group(1) for named in lines if named}
+        return self._aliases
