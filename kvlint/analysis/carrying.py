@@ -1,6 +1,7 @@
 """Whether a value depends on another: inside one body, and through the functions it calls."""
 
 from collections.abc import Callable
+from typing import Self
 
 from kvlint.analysis.bodies import Body
 from kvlint.analysis.forms import is_part
@@ -22,11 +23,27 @@ from kvlint.analysis.terms import (
     Sequence,
     Slice,
     Term,
+    kinds_of,
 )
 from kvlint.analysis.vocabulary import apis
 
 _ARITHMETIC = frozenset({"+", "-", "*", "//", "/", "%", "cdiv", "**", "<<", ">>", "&", "|", "^"})
-Leaf = Callable[[Term], bool]  # recognises the value that is followed
+
+
+class Leaf:
+    """Recognises the value that is followed; `kinds` has the bits of what it can be, and of
+    sums that run through a loop, which the value may be part of."""
+
+    __slots__ = ("is_it", "kinds")
+
+    def __init__(self, is_it: Callable[[Term], bool], *classes: type[Term]) -> None:
+        self.is_it = is_it
+        self.kinds = kinds_of(Running, *classes)
+
+    @classmethod
+    def of(cls, *values: Term) -> Self:
+        """Recognises these very terms."""
+        return cls(frozenset(values).__contains__, *map(type, values))
 
 
 class Carrying:
@@ -36,7 +53,9 @@ class Carrying:
 
     def carries(self, term: Term, body: Body, leaf: Leaf) -> bool:
         """Whether the number that `term` is depends on the leaf."""
-        if leaf(term):
+        if not term.kinds & leaf.kinds:
+            return False
+        if leaf.is_it(term):
             return True
         match term:
             case Operation(symbol, left, right):
@@ -76,7 +95,9 @@ class Carrying:
 
     def carries_whole(self, term: Term, body: Body, leaf: Leaf) -> bool:
         """As `carries`, and through what packs values into messages."""
-        if leaf(term):
+        if not term.kinds & leaf.kinds:
+            return False
+        if leaf.is_it(term):
             return True
         match term:
             case Mapping(_, values):
@@ -117,7 +138,7 @@ class Carrying:
                 term = root.term
                 if part is not None and isinstance(term, Sequence) and part < len(term.items):
                     term = term.items[part]
-                if body and self.carries(term, body, lambda t: t == wanted):
+                if body and self.carries(term, body, Leaf.of(wanted)):
                     self._passes[key] = True
         return self._passes[key]
 

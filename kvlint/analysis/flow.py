@@ -155,9 +155,10 @@ class Flow(Carrying):
         """Sinks in the body itself."""
         seen: set[tuple[str, int]] = set()
         for root in body.roots + body.returns:
-            if not any(leaf(t) or is_running(t) for t in root.term.walk()):
+            held = root.term.holding(leaf.kinds)
+            if not any(leaf.is_it(t) or is_running(t) for t in held):
                 continue
-            for tests, part in _with_tests(root.term):
+            for tests, part in _with_tests(root.term, leaf.kinds):
                 for role, says in self._uses(part, body, leaf, root.where, quantity):
                     if (role, root.place) not in seen or tests:
                         seen.add((role, root.place))
@@ -349,7 +350,7 @@ class Flow(Carrying):
             body = program.body(definition) if definition else None
             if body is not None:
                 wanted = Parameter(carrier.owner, carrier.name)
-                yield body, lambda t: t == wanted, False
+                yield body, Leaf.of(wanted), False
         elif carrier.kind == "field":
             yield from self._field_holders(carrier)
         else:
@@ -389,16 +390,20 @@ class Flow(Carrying):
 
             direct = related and any(
                 isinstance(t, Field) and isinstance(t.of, This) and t.name == name
-                for r in body.roots for t in r.term.walk()
+                for r in body.roots for t in r.term.holding(Field.bit)
             )  # fmt: skip
-            yield body, leaf, not direct and not unique
+            yield body, Leaf(leaf, Field), not direct and not unique
 
 
-def _with_tests(term: Term) -> Iterator[tuple[tuple[tuple[Term, bool], ...], Term]]:
-    """The term and all in it, with the tests of the choices on the way."""
+def _with_tests(
+    term: Term, kinds: int
+) -> Iterator[tuple[tuple[tuple[Term, bool], ...], Term]]:
+    """The term and all in it that holds these kinds, with the tests of the choices on the way."""
     stack: list[tuple[tuple[tuple[Term, bool], ...], Term]] = [((), term)]
     while stack:
         tests, part = stack.pop()
+        if not part.kinds & kinds:
+            continue
         yield tests, part
         match part:
             case Choice(test, then, other) if len(tests) < MOST_TESTS:
@@ -432,12 +437,12 @@ def _returned(definition: Definition, part: int | None) -> Leaf:
         return False
 
     if part is None:
-        return leaf
+        return Leaf(leaf, Call, Item)
 
     def whole(term: Term) -> bool:
         return leaf(term) or (isinstance(term, Call) and term.name == short)
 
-    return whole
+    return Leaf(whole, Call, Item)
 
 
 def _own_region(base: Term) -> bool:

@@ -82,7 +82,7 @@ def normal(term: Term) -> Term:
                 return Operation(part.symbol, left, right)
         return None
 
-    return replace(term, step)
+    return replace(term, step, (Item, Each, Operation))
 
 
 def each_of(element: Term, over: Term, loop: int, outer: int) -> Term:
@@ -96,7 +96,7 @@ def each_of(element: Term, over: Term, loop: int, outer: int) -> Term:
                 return Index(over, outer)
         return None
 
-    return replace(element, step)
+    return replace(element, step, (Each, Index))
 
 
 def entry_of(element: Term, loop: int, key: Term) -> Term:
@@ -110,4 +110,4 @@ def entry_of(element: Term, loop: int, key: Term) -> Term:
                 return key
         return None
 
-    return replace(element, step)
+    return replace(element, step, (Each, Index))

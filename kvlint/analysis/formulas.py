@@ -192,4 +192,4 @@ def _text(count: Term) -> str:
                 return Global(name)
         return None
 
-    return show(replace(count, bare))
+    return show(replace(count, bare, (Field,)))

@@ -205,7 +205,7 @@ def entry_form(element: Term, loop: int) -> Term:
                 return ZERO
         return None
 
-    return replace(element, step)
+    return replace(element, step, (Each, Index))
 
 
 def checks_of(program: Program, body: Body) -> list[Check]:
@@ -283,7 +283,7 @@ def _as_seen(fact: Uniform | Bound, inner: Body, owner: str, of: Term) -> Unifor
             return of
         return kept.get(part) if isinstance(part, Parameter | Field) else None
 
-    entry = replace(fact.entry, step)
+    entry = replace(fact.entry, step, (This, Parameter, Field))
     return dataclasses.replace(fact, entry=entry)
 
 
@@ -294,7 +294,7 @@ def _as_stored(term: Term, body: Body, where: Where) -> Term:
         for s in body.stores
         if s.key is None and not s.appended and s.where.dominates(where)
     }
-    return replace(term, lambda t: given.get(t) if isinstance(t, Field) else None)
+    return replace(term, lambda t: given.get(t) if isinstance(t, Field) else None, (Field,))
 
 
 def settles(program: Program, body: Body, regions: Term, wholes: Iterable[Term]) -> list[Check]:
@@ -314,7 +314,7 @@ def settled_by_tests(tests: Iterable[tuple[Term, bool]], wholes: Iterable[Term])
 def _settled(said: tuple[Uniform | Bound, ...], whole: Term) -> bool:
     """Every entry in `whole` is covered by a fact (both lists of a quotient, say)."""
     uniform = [fact for fact in said if isinstance(fact, Uniform)]
-    items = [t for t in whole.walk() if isinstance(t, Item) and t.key in (ZERO, Literal(-1))]
+    items = [t for t in whole.holding(Item.bit) if isinstance(t, Item) and t.key in (ZERO, Literal(-1))]
     outer = [i for i in items if not any(i != o and o.contains(i) for o in items)] or items
     inner = [i for i in items if not any(i != o and i.contains(o) for o in items)]
     return bool(uniform) and any(
@@ -342,6 +342,6 @@ def covers(said: Uniform, item: Item, whole: Term) -> bool:
     if said.alone:
         return said.entry == base
     entry = said.entry
-    form = replace(whole, lambda t: base if t == item else None)
+    form = replace(whole, lambda t: base if t == item else None, (Item,))
     # A check of `.shape` settles `.shape[1]`; a check of the entry settles all of it.
     return (entry == base and whole == item) or (form.contains(entry) and entry.contains(base))

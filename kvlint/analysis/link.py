@@ -237,7 +237,7 @@ class Program(Names):
             inner = self.body(found[0])
             return self.inline(put, inner or body, depth - 1)
 
-        return bounded(replace(term, step))
+        return bounded(replace(term, step, (Call,)))
 
     def substitute(
         self, term: Term, callee: Definition, bound: dict[str, Term], receiver: Term | None
@@ -253,7 +253,7 @@ class Program(Names):
                     return receiver
             return None
 
-        return normal(replace(term, step))
+        return normal(replace(term, step, (Parameter, This)))
 
     # -- fields
 

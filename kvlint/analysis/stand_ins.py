@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kvlint.analysis.bodies import Body, Mark, Store
 from kvlint.analysis.candidates import KEEPS, MEASURES, entries_taken, kept
+from kvlint.analysis.carrying import Leaf
 from kvlint.analysis.constructions import uniform_nearby
 from kvlint.analysis.entries import Entry, about_entry, entries, quantity_of_element
 from kvlint.analysis.evidence import beside_addresses
@@ -90,7 +91,7 @@ def _taken(program: Program, flow: Flow, body: Body) -> Iterator[StandIn]:
         wholes = {entry.whole for entry in group}
         strength = _strength(program, body, regions, group)
         depth = _worth(program, body, regions, quantity, strength)
-        sinks = flow.sinks(body, lambda t, wholes=wholes: t in wholes, quantity, depth)  # type: ignore[misc]
+        sinks = flow.sinks(body, Leaf.of(*wholes), quantity, depth)
         if number == -1:
             # A peer that is told the last entry is told about that entry.
             sinks = [s for s in sinks if s.role != "wire"]
@@ -167,7 +168,7 @@ def _asked_by_default(program: Program, body: Body, call: Call) -> Entry | None:
 
 def _used(flow: Flow, body: Body, wholes: set[Term], quantity: str) -> set[Term]:
     """Those that reach a sink themselves: one that is only compared is not the place."""
-    used = {w for w in wholes if flow.sinks(body, lambda t, w=w: t == w, quantity)}  # type: ignore[misc]
+    used = {w for w in wholes if flow.sinks(body, Leaf.of(w), quantity)}
     return {w for w in wholes if any(u.contains(w) for u in used)} or wholes
 
 
@@ -270,7 +271,7 @@ def _kept(program: Program, flow: Flow, body: Body) -> Iterator[StandIn]:
             continue
         value = store.value
         sinks = [
-            s for s in flow.sinks(body, lambda t, value=value: t == value, quantity)  # type: ignore[misc]
+            s for s in flow.sinks(body, Leaf.of(value), quantity)
             if not s.home and any(store.name in hop.says for hop in s.hops[:1])
         ]  # fmt: skip
         if not sinks:

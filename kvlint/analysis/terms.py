@@ -4,33 +4,61 @@ A term is built once and compared by meaning; where it was written is kept besid
 (`Body.spans`), never in it. A term nobody can resolve is `Opaque` with the reason.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce
+from itertools import count
+from operator import or_
+from typing import Any, ClassVar
 
 MAX_SIZE = 1200  # nodes; what grows past it is no longer worth following
 
 
 class Term:
-    """Base of all terms. `size` counts nodes; the hash is computed once."""
+    """Base of all terms. `size` counts nodes; the hash is computed once.
+
+    `kinds` has the bits of all classes of terms in it (`kinds_of` gives them): most questions
+    are about a few kinds, and what holds none of these need not be walked.
+    """
 
     __match_args__: tuple[str, ...] = ()
+    bit: ClassVar[int] = 0
     _hash: int
     _inner: tuple["Term", ...]
     size: int
+    kinds: int
+
+    def __init_subclass__(cls) -> None:
+        # The decorator `dataclass` leaves the class it is given in place: one bit a class.
+        cls.bit = 1 << next(_bits)
 
     def __post_init__(self) -> None:
         parts = self._parts()
-        object.__setattr__(self, "_hash", hash((type(self).__name__, *parts)))
-        inner = tuple(_terms_in(parts))
-        object.__setattr__(self, "_inner", inner)
-        object.__setattr__(self, "size", 1 + sum(child.size for child in inner))
+        inner: list[Term] = []
+        for part in parts:
+            if isinstance(part, Term):
+                inner.append(part)
+            elif type(part) is tuple:
+                _collect(part, inner)
+        size, kinds = 1, self.bit
+        for child in inner:
+            size += child.size
+            kinds |= child.kinds
+        own = self.__dict__  # frozen to all but its own making
+        own["_hash"] = hash((type(self).__name__, *parts))
+        own["_inner"] = tuple(inner)
+        own["size"] = size
+        own["kinds"] = kinds
 
     def __hash__(self) -> int:
         return self._hash
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Hashes of strings differ from process to process, so a copy is made anew.
+        return type(self), tuple(getattr(self, name) for name in self.__match_args__)
+
     def _parts(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, name) for name in self.__match_args__)
+        return tuple([getattr(self, name) for name in self.__match_args__])
 
     def children(self) -> tuple["Term", ...]:
         return self._inner
@@ -41,21 +69,38 @@ class Term:
         while stack:
             term = stack.pop()
             yield term
-            stack.extend(term._inner[::-1])
+            if term._inner:
+                stack.extend(term._inner[::-1])
+
+    def holding(self, kinds: int) -> Iterator["Term"]:
+        """As `walk`, without the parts that hold nothing of these kinds."""
+        stack: list[Term] = [self] if self.kinds & kinds else []
+        while stack:
+            term = stack.pop()
+            yield term
+            stack.extend(child for child in term._inner[::-1] if child.kinds & kinds)
 
     def contains(self, test: "Term | Callable[[Term], bool]") -> bool:
         if isinstance(test, Term):
             wanted = test._hash
-            return any(term._hash == wanted and term == test for term in self.walk())
-        return any(test(term) for term in self.walk())
+            return any(term._hash == wanted and term == test for term in self.holding(test.bit))
+        return any(map(test, self.walk()))
 
 
-def _terms_in(parts: tuple[Any, ...]) -> Iterator[Term]:
+_bits = count()
+
+
+def kinds_of(*classes: type[Term]) -> int:
+    """The bits of these classes of terms together, as `Term.kinds` has them."""
+    return reduce(or_, (one.bit for one in classes), 0)
+
+
+def _collect(parts: tuple[Any, ...], inner: list[Term]) -> None:
     for part in parts:
         if isinstance(part, Term):
-            yield part
+            inner.append(part)
         elif isinstance(part, tuple):
-            yield from _terms_in(part)
+            _collect(part, inner)
 
 
 @dataclass(frozen=True)
@@ -273,25 +318,49 @@ def last_name(term: Term) -> str:
     return ""
 
 
-def replace(term: Term, old: Callable[[Term], Term | None]) -> Term:
-    """Rebuild `term` with `old(part)` where that is not None, outermost first."""
+def replace(
+    term: Term, old: Callable[[Term], Term | None], among: Iterable[type[Term]] = (Term,)
+) -> Term:
+    """Rebuild `term` with `old(part)` where that is not None, outermost first.
+
+    `old` is only asked about parts of the kinds in `among`, and about what these stand in.
+    """
+    kinds = kinds_of(*among) or ~0
+    return _replaced(term, old, kinds)
+
+
+def _replaced(term: Term, old: Callable[[Term], Term | None], kinds: int) -> Term:
+    if not term.kinds & kinds:
+        return term
     found = old(term)
     if found is not None:
         return found
+    if not any(child.kinds & kinds for child in term._inner):
+        return term
     changed = False
     parts: list[Any] = []
     for name in term.__match_args__:
         part = getattr(term, name)
-        fresh = _replace_part(part, old)
+        if isinstance(part, Term):
+            fresh: Any = _replaced(part, old, kinds)
+        elif type(part) is tuple:
+            fresh = _replaced_in(part, old, kinds)
+        else:
+            fresh = part
         changed |= fresh is not part
         parts.append(fresh)
     return bounded(type(term)(*parts)) if changed else term
 
 
-def _replace_part(part: Any, old: Callable[[Term], Term | None]) -> Any:
-    if isinstance(part, Term):
-        return replace(part, old)
-    if isinstance(part, tuple):
-        fresh = tuple(_replace_part(p, old) for p in part)
-        return fresh if any(a is not b for a, b in zip(fresh, part, strict=True)) else part
-    return part
+def _replaced_in(parts: tuple[Any, ...], old: Callable[[Term], Term | None], kinds: int) -> Any:
+    fresh = tuple(
+        [
+            _replaced(part, old, kinds)
+            if isinstance(part, Term)
+            else _replaced_in(part, old, kinds)
+            if isinstance(part, tuple)
+            else part
+            for part in parts
+        ]
+    )
+    return fresh if any(a is not b for a, b in zip(fresh, parts, strict=True)) else parts
