@@ -17,7 +17,7 @@ import click
 import kvlint.commands
 from kvlint import __version__
 from kvlint.commands._stderr import complain, complain_of
-from kvlint.engine.errors import RuleError, UsageError, one_line
+from kvlint.engine.errors import InternalError, UsageError, one_line
 
 # Exit codes as Ruff has them; 0 and 1 belong to `check`.
 FAILED = 2
@@ -104,7 +104,7 @@ def _run() -> int:
         # The reader has gone (`| head`); nothing more can be said, so say it nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
-    except RuleError as failure:
+    except InternalError as failure:
         complain_of(failure.__cause__ or failure, str(failure))
         return FAILED
     except Exception as error:

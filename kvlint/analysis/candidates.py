@@ -51,7 +51,14 @@ def _handed() -> re.Pattern[str]:
 
 @remembered
 def _handed_words() -> tuple[str, ...]:
-    return ("kvcaches", "kv_caches", "_buffers", "kv_tensors", "layer_tensors", *own_names().spoken())
+    return (
+        "kvcaches",
+        "kv_caches",
+        "_buffers",
+        "kv_tensors",
+        "layer_tensors",
+        *own_names().spoken(),
+    )
 
 
 def entries_taken(text: str) -> list[int]:

@@ -15,7 +15,7 @@ from typing import Self
 from kvlint.analysis.bodies import Body, Mark
 from kvlint.analysis.depth import MAX_DEPTH
 from kvlint.analysis.outline import ClassOutline, Definition, Outline, outline
-from kvlint.analysis.vocabulary import nouns
+from kvlint.analysis.vocabulary import speaks_of_memory
 from kvlint.findings import Fault, Span
 from kvlint.tree import Tree
 
@@ -51,21 +51,20 @@ class Files:
         Outlines, bodies and searches are kept: they are the same whoever asks.
         """
         self._start = path
-        self.basis = Basis({path})
+        self.basis = Basis()
 
     @classmethod
     def open(cls, tree: Tree, files: Iterable[str]) -> Self:
         """Read `files` of the tree; keep those that speak of cache memory."""
         texts: dict[str, str] = {}
         faults: list[Fault] = []
-        triggers = [word.encode() for word in nouns().triggers]
         for path in files:
             try:
                 data = tree.read(path)
             except OSError as error:
                 faults.append(_fault(path, "unreadable", str(error.strerror or error)))
                 continue
-            if not any(word in data for word in triggers):
+            if not speaks_of_memory(data):
                 continue
             try:
                 texts[path] = _decode(data)

@@ -395,9 +395,7 @@ class Flow(Carrying):
             yield body, Leaf(leaf, Field), not direct and not unique
 
 
-def _with_tests(
-    term: Term, kinds: int
-) -> Iterator[tuple[tuple[tuple[Term, bool], ...], Term]]:
+def _with_tests(term: Term, kinds: int) -> Iterator[tuple[tuple[tuple[Term, bool], ...], Term]]:
     """The term and all in it that holds these kinds, with the tests of the choices on the way."""
     stack: list[tuple[tuple[tuple[Term, bool], ...], Term]] = [((), term)]
     while stack:

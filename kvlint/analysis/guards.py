@@ -33,6 +33,7 @@ from kvlint.analysis.terms import (
 )
 from kvlint.findings import Span, Step
 
+ENDS = (ZERO, Literal(-1))  # keys of the first and the last entry
 LARGEST_HELPER = 80  # lines; what is longer does more than check
 _FLIP = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "is": "is not",
          "is not": "is", "in": "not in", "not in": "in"}  # fmt: skip
@@ -314,7 +315,7 @@ def settled_by_tests(tests: Iterable[tuple[Term, bool]], wholes: Iterable[Term])
 def _settled(said: tuple[Uniform | Bound, ...], whole: Term) -> bool:
     """Every entry in `whole` is covered by a fact (both lists of a quotient, say)."""
     uniform = [fact for fact in said if isinstance(fact, Uniform)]
-    items = [t for t in whole.holding(Item.bit) if isinstance(t, Item) and t.key in (ZERO, Literal(-1))]
+    items = [t for t in whole.holding(Item.bit) if isinstance(t, Item) and t.key in ENDS]
     outer = [i for i in items if not any(i != o and o.contains(i) for o in items)] or items
     inner = [i for i in items if not any(i != o and i.contains(o) for o in items)]
     return bool(uniform) and any(

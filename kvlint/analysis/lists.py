@@ -186,6 +186,9 @@ def strided_indices(program: Program) -> Iterator[StridedIndex]:
                 if index is None or handle is None:
                     continue
                 for at, stride, place in _combined(program, origins, index, body):
+                    if place.path != body.definition.path:
+                        # Told where the list is indexed: each file answers for its own code.
+                        place = program.span(body, site.place)
                     key = (place, stride)
                     if key in seen:
                         continue

@@ -14,7 +14,7 @@ from kvlint.commands._stderr import complain, complain_of
 from kvlint.commands._stdin import held
 from kvlint.engine.check import check_files
 from kvlint.engine.discover import discover, discover_held, find_project
-from kvlint.engine.errors import RuleError, UsageError
+from kvlint.engine.errors import FileError, InternalError, RuleError, UsageError
 from kvlint.engine.registry import all_rules
 from kvlint.findings import Confidence
 from kvlint.reporters import FORMATS
@@ -161,7 +161,7 @@ def command(
     answered = answers(root, baseline, write_baseline, since)
     wanted = outputs(targets, output_format, counts)
 
-    failures: list[RuleError] = []
+    failures: list[InternalError] = []
     with progress() as on_progress:
         report = check_files(files, rules, failures.append, on_progress=on_progress)
     report = in_force.filtered(report)
@@ -170,11 +170,14 @@ def command(
         guarded=show_guarded is not None,
         place=_place(asked, root) if asked else None,
     )
-    failed = {failure.code for failure in failures}
+    failed = {failure.code for failure in failures if isinstance(failure, RuleError)}
+    lost = {failure.path for failure in failures if isinstance(failure, FileError)}
     run = Run(
         files.tree,
         all_rules(),
-        lambda path: in_force.codes(path) - failed if files.tells_of(path) else (),
+        lambda path: (
+            in_force.codes(path) - failed if files.tells_of(path) and path not in lost else ()
+        ),
         [] if asked else [text.path] if text else given,
     )
     report = answered.applied(report, run, choice.counts)

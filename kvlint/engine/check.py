@@ -1,43 +1,29 @@
 """The whole static run as one call: project, paths and rules in, a report out. No printing."""
 
 import gc
-import os
-import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from kvlint.engine import syntax
 from kvlint.engine.discover import Files, discover
-from kvlint.engine.errors import RuleError, one_line
-from kvlint.findings import Directive, Fault, Finding, Report, decide
+from kvlint.engine.errors import FileError, InternalError, RuleError
+from kvlint.engine.syntax import Looked, look, spoken_of
+from kvlint.engine.unit import Unit, unit
+from kvlint.engine.workers import Died, can_fork, done, each
+from kvlint.findings import Directive, Fault, Finding, Report
 from kvlint.rule import Rule
 
-if TYPE_CHECKING:
-    from kvlint.analysis.link import Program
-
 # From this many files on, two processes share the work.
-APART = 100
+APART = 30
 WORKERS = 2
 # Files whose syntax is asked at once: few enough that both end at the same time.
 CHUNK = 50
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """What one worker found in its share of the files."""
-
-    findings: list[Finding]
-    faults: list[Fault]
-    failures: list[tuple[str, str, str]]  # code and name of the rule, what it raised
-    directives: list[Directive]
-
-
 OnProgress = Callable[[int, int], None]
 
 
-def _raise(failure: RuleError) -> None:
+def _raise(failure: InternalError) -> None:
     raise failure
 
 
@@ -49,7 +35,7 @@ def check(
     project: Path,
     paths: Sequence[Path],
     rules: Sequence[Rule],
-    on_failure: Callable[[RuleError], None] = _raise,
+    on_failure: Callable[[InternalError], None] = _raise,
     on_progress: OnProgress | None = None,
 ) -> Report:
     """What the rules find in `paths`, knowing all of `project`.
@@ -66,109 +52,102 @@ def check(
 def check_files(
     files: Files,
     rules: Sequence[Rule],
-    on_failure: Callable[[RuleError], None] = _raise,
+    on_failure: Callable[[InternalError], None] = _raise,
     on_progress: OnProgress | None = None,
 ) -> Report:
     """`check` for files that are chosen already."""
-    parts = _parts(files, rules, on_progress or _ignore)
-    for code, name, cause in (failure for part in parts for failure in part.failures):
-        on_failure(RuleError(code, name, cause))
-    faults: dict[str, Fault] = {}
-    for fault in (fault for part in parts for fault in part.faults):
-        faults.setdefault(fault.span.path, fault)
-    findings = (finding for part in parts for finding in part.findings)
+    found = _Found()
+    for task, answer in _answers(files, rules, on_progress or _ignore):
+        found.take(task, answer)
+    for failure in found.failures():
+        on_failure(failure)
     return Report(
-        findings=tuple(sorted(dict.fromkeys(findings), key=_place)),
-        faults=tuple(faults[path] for path in sorted(faults)),
+        findings=tuple(sorted(dict.fromkeys(found.findings), key=_place)),
+        faults=tuple(found.faults[path] for path in sorted(found.faults)),
         files=len(files.reported),
         skipped=files.unreadable,
-        directives=tuple(
-            sorted((d for part in parts for d in part.directives), key=lambda d: d.span)
-        ),
+        directives=tuple(sorted(found.directives, key=lambda told: told.span)),
     )
 
 
-def _parts(files: Files, rules: Sequence[Rule], on_progress: OnProgress) -> list[_Part]:
-    """What Python's parser says, then what the rules find.
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A task: what rules find from one file, or what Python's parser says of several."""
 
-    Where the tree is worth the start of another process, the rules' work is split beforehand
-    and the files' syntax goes to whoever is free first.
-    """
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_all_start_methods, get_context
-
-    reported = files.reported
-    if len(files.known) < APART or "fork" not in get_all_start_methods():
-        parsed_here = _syntax(files, reported)
-        on_progress(1, 2)
-        return [parsed_here, _part(files, rules, 0, 1)]
-    fork = get_context("fork")
-    # What is given at the start is forked along, not pickled: rules can be any objects.
-    with ProcessPoolExecutor(WORKERS - 1, fork, _take, (files, rules)) as pool:
-        others = [pool.submit(_taken_part, number) for number in range(1, WORKERS)]
-        chunks = [reported[at : at + CHUNK] for at in range(0, len(reported), CHUNK)]
-        asked = [(pool.submit(_taken_syntax, chunk), chunk) for chunk in chunks]
-        pieces = len(asked) + WORKERS
-        own = _part(files, rules, 0, WORKERS)
-        parsed: list[_Part] = []
-        # The last that were asked wait longest: those that still wait are done here.
-        for future, chunk in reversed(asked):
-            on_progress(1 + len(parsed), pieces)
-            parsed.append(_syntax(files, chunk) if future.cancel() else future.result())
-        on_progress(1 + len(parsed), pieces)
-        return [*parsed, own, *(other.result() for other in others)]
+    paths: tuple[str, ...]
+    by_rules: bool
 
 
-_given: list[tuple[Files, Sequence[Rule]]] = []  # of a worker, from its start on
+Answer = Unit | Looked | Died
 
 
-def _take(files: Files, rules: Sequence[Rule]) -> None:
-    _given.append((files, rules))
-
-
-def _taken_part(number: int) -> _Part:
-    return _part(*_given[-1], number, WORKERS)
-
-
-def _taken_syntax(paths: Sequence[str]) -> _Part:
-    return _syntax(_given[-1][0], paths)
-
-
-def _syntax(files: Files, paths: Sequence[str]) -> _Part:
-    faults, directives = syntax.read(files.tree, paths)
-    return _Part([], faults, [], directives)
-
-
-def _part(files: Files, rules: Sequence[Rule], number: int, workers: int) -> _Part:
-    from kvlint.analysis.link import Program  # brings the parser, which most commands never need
-
+def _answers(
+    files: Files, rules: Sequence[Rule], on_progress: OnProgress
+) -> Iterator[tuple[_Look, Answer]]:
+    """Every task of a run with its answer, as they come; by processes where that is worth it."""
     # Terms and trees only grow during a run: collecting them would cost a third of it.
     gc.disable()
-    program = Program.open(files.tree, files.known)
-    program.share = (number, workers)
-    failures: list[tuple[str, str, str]] = []
-    shown = set(files.reported)
-    findings = [
-        finding
-        for rule in rules
-        for finding in _decided(rule, program, failures)
-        if finding.span.path in shown
-    ]
-    # What only the analysis choked on is said, too.
-    faults = [fault for fault in program.faults if fault.span.path in shown]
-    return _Part(findings, faults, failures, [])
+    reported = files.reported
+    starts: list[str] = []
+    if any(spoken_of(files.tree, path) for path in reported):
+        from kvlint.analysis.link import Program  # brings the parser
+
+        program = Program.open(files.tree, files.known)
+        shown = set(reported)
+        starts = sorted(program.texts.keys() & shown, key=lambda p: (-len(program.texts[p]), p))
+
+    def work(task: _Look) -> Unit | Looked:
+        return unit(program, rules, *task.paths) if task.by_rules else look(files.tree, task.paths)
+
+    size = CHUNK if len(reported) >= APART and can_fork() else 1
+    tasks = [_Look((path,), True) for path in starts]
+    tasks += [_Look(reported[at : at + size], False) for at in range(0, len(reported), size)]
+    total = len(tasks)
+    answers = each(tasks, work, WORKERS) if size > 1 else ((t, done(work, t)) for t in tasks)
+    again: list[_Look] = []
+    for number, (task, answer) in enumerate(answers, 1):
+        on_progress(number, total)
+        if isinstance(answer, Died) and size > 1:
+            again += [_Look((path,), task.by_rules) for path in task.paths]
+        else:
+            yield task, answer
+    # What ended a process may have been its neighbours, or all that it had seen before: each
+    # file of a lost task has one try of its own.
+    for one in again:
+        yield from each([one], work, 1)
 
 
-def _decided(
-    rule: Rule, program: "Program", failures: list[tuple[str, str, str]]
-) -> Iterator[Finding]:
-    try:
-        for claim in rule.check(program):
-            yield decide(claim, rule.name, rule.severity, rule.confidence)
-    except Exception as error:  # whatever it is, it is the rule's, and is said by its name
-        if os.environ.get("KVLINT_DEBUG"):
-            traceback.print_exc()
-        failures.append((rule.code, rule.name, one_line(error)))
+@dataclass(slots=True)
+class _Found:
+    """The answers of a run so far."""
+
+    findings: list[Finding] = field(default_factory=list)
+    faults: dict[str, Fault] = field(default_factory=dict)
+    directives: list[Directive] = field(default_factory=list)
+    broken: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
+    lost: dict[str, str] = field(default_factory=dict)
+
+    def take(self, task: _Look, answer: Answer) -> None:
+        match answer:
+            case Unit():
+                self.findings += answer.findings
+                for failure in answer.failures:
+                    self.broken.setdefault(failure, []).extend(task.paths)
+            case Looked():
+                self.directives += answer.directives
+            case Died(how):
+                self.lost.update(dict.fromkeys(task.paths, how))
+                return
+        for fault in answer.faults:
+            # Python's parser has the say where both choke on a file.
+            if isinstance(answer, Looked) or fault.span.path not in self.faults:
+                self.faults[fault.span.path] = fault
+
+    def failures(self) -> Iterator[InternalError]:
+        for (code, name, cause), paths in sorted(self.broken.items()):
+            yield RuleError(code, name, cause, min(paths), len(paths) - 1)
+        for path, how in sorted(self.lost.items()):
+            yield FileError(path, how)
 
 
 def _place(finding: Finding) -> tuple[str, int, int, str]:

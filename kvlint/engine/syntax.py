@@ -10,13 +10,31 @@ import symtable
 import tokenize
 import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass
 
+from kvlint.analysis.vocabulary import speaks_of_memory
 from kvlint.engine.directives import directives
 from kvlint.findings import Directive, Fault, Span
 from kvlint.tree import Tree
 
 
-def read(tree: Tree, paths: Iterable[str]) -> tuple[list[Fault], list[Directive]]:
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What Python's parser says of some files, and what comments in them tell kvlint."""
+
+    faults: tuple[Fault, ...]
+    directives: tuple[Directive, ...]
+
+
+def spoken_of(tree: Tree, path: str) -> bool:
+    """Whether a file can be read and speaks of cache memory."""
+    try:
+        return speaks_of_memory(tree.read(path))
+    except OSError:
+        return False
+
+
+def look(tree: Tree, paths: Iterable[str]) -> Looked:
     """One fault for each of `paths` that is no Python; what comments of the others tell kvlint.
 
     Nothing is run.
@@ -29,7 +47,7 @@ def read(tree: Tree, paths: Iterable[str]) -> tuple[list[Fault], list[Directive]
                 faults.append(fault)
             case str(source):
                 told.extend(directives(path, source))
-    return faults, told
+    return Looked(tuple(faults), tuple(told))
 
 
 def _text(tree: Tree, path: str) -> str | Fault:

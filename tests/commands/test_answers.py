@@ -8,12 +8,12 @@ import pytest
 from tests.repository import Repository, environment
 from tests.samples import claim, conditional, rule, span
 
-TEXT = "n = counts[0]  # kvlint: ignore[KV101] one pool\nm = counts[0]\n"
+TEXT = "n = num_slots[0]  # kvlint: ignore[KV101] one pool\nm = num_slots[0]\n"
 
 
 @pytest.fixture
 def here(project, monkeypatch):
-    root = project({"a.py": TEXT, "pkg/b.py": "m = 1\n" * 5, "pkg/c.py": "m = 1\n"})
+    root = project({"a.py": TEXT, "pkg/b.py": "num_slots = 1\n" * 5, "pkg/c.py": "num_slots = 1\n"})
     monkeypatch.chdir(root)
     return root
 
@@ -49,7 +49,7 @@ def test_a_comment_that_is_not_needed_fails_unless_its_rule_did_not_run(kvlint, 
     code, out, _ = kvlint("check", "--output-format", "concise")
     assert code == 1
     assert out.splitlines() == [
-        "a.py:1:16: unused-suppression: not needed: KV101 is not found in this statement",
+        "a.py:1:19: unused-suppression: not needed: KV101 is not found in this statement",
         "1 unused suppression",
     ]
     assert kvlint("check", "--select", "KV102").code == 0

@@ -8,7 +8,7 @@ from tests.samples import claim, conditional, guarded, rule, span
 @pytest.fixture
 def here(project, monkeypatch):
     """The working directory: a project of two files."""
-    root = project({"a.py": "n = counts[0]\n" * 9, "pkg/b.py": "m = 1\n"})
+    root = project({"a.py": "n = num_slots[0]\n" * 9, "pkg/b.py": "num_slots = 1\n"})
     monkeypatch.chdir(root)
     return root
 
@@ -73,7 +73,8 @@ def test_a_rule_that_fails_is_an_internal_error_and_the_rest_is_still_told(
     assert code == 2
     assert out.startswith("a.py:1:1: KV900 ")
     assert err == (
-        "kvlint: internal error in KV901 (sample-rule): ZeroDivisionError: by zero"
+        "kvlint: internal error in KV901 (sample-rule) on a.py (and 1 more file): "
+        "ZeroDivisionError: by zero"
         " (KVLINT_DEBUG=1 shows where)\n"
     )
     monkeypatch.setenv("KVLINT_DEBUG", "1")

@@ -16,7 +16,7 @@ from tests.samples import claim, conditional, rule, span
 
 @pytest.fixture
 def here(project, monkeypatch):
-    root = project({"a.py": "n = counts[0]\n" * 9})
+    root = project({"a.py": "n = num_slots[0]\n" * 9})
     monkeypatch.chdir(root)
     return root
 

@@ -85,6 +85,17 @@ def nouns() -> Nouns:
     return replace(built_in, triggers=built_in.triggers | _in_use.spoken())
 
 
+@remembered
+def _triggers() -> tuple[bytes, ...]:
+    return tuple(sorted(word.encode() for word in nouns().triggers))
+
+
+def speaks_of_memory(source: bytes) -> bool:
+    """Whether a file can say anything about cache memory: without any of the triggers it says
+    nothing, and is not read further."""
+    return any(word in source for word in _triggers())
+
+
 @dataclass(frozen=True, slots=True)
 class Apis:
     """Third-party calls by last name -> what the result or the arguments are."""

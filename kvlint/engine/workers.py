@@ -1,0 +1,127 @@
+"""Processes that share tasks, and what becomes of a task whose process dies.
+
+Workers are forked: what they need they have from the start, whatever it is made of, and only
+tasks and results go through pipes. A worker that dies costs the task it was at, nothing else.
+"""
+
+import os
+import signal
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing import get_all_start_methods, get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pickle import PicklingError
+from typing import Generic, TypeVar
+
+from kvlint.engine.errors import one_line
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """Why there is no result, in words: what was raised, or what ended the process."""
+
+    how: str
+
+
+@dataclass(slots=True)
+class _Worker(Generic[Task]):
+    process: BaseProcess
+    pipe: Connection
+    task: Task
+
+
+def can_fork() -> bool:
+    return "fork" in get_all_start_methods()
+
+
+def each(
+    tasks: Sequence[Task], work: Callable[[Task], Result], workers: int
+) -> Iterator[tuple[Task, Result | Died]]:
+    """Each task with what `work` makes of it, in the order in which they end.
+
+    Tasks are begun in their order, one at a time in each of `workers` processes.
+    """
+    waiting = deque(tasks)
+    busy: dict[Connection, _Worker[Task]] = {}
+    try:
+        while waiting or busy:
+            while waiting and len(busy) < workers:
+                one = _start(work, waiting.popleft(), list(busy))
+                busy[one.pipe] = one
+            for pipe in wait(list(busy)):
+                assert isinstance(pipe, Connection)
+                worker = busy[pipe]
+                try:
+                    result = pipe.recv()
+                except (EOFError, OSError):
+                    worker.process.join()
+                    del busy[pipe]
+                    pipe.close()
+                    yield worker.task, Died(_how(worker.process.exitcode))
+                    continue
+                done = worker.task
+                if waiting:
+                    worker.task = waiting.popleft()
+                    pipe.send(worker.task)
+                else:
+                    del busy[pipe]
+                    pipe.close()
+                    worker.process.join()
+                yield done, result
+    finally:
+        for worker in busy.values():
+            worker.process.kill()
+            worker.process.join()
+
+
+def done(work: Callable[[Task], Result], task: Task) -> Result | Died:
+    """What `work` makes of a task, in this process."""
+    try:
+        return work(task)
+    except Exception as error:  # ours, whatever it is: it may cost this task and no other
+        if os.environ.get("KVLINT_DEBUG"):
+            traceback.print_exc()
+        return Died(one_line(error))
+
+
+def _start(
+    work: Callable[[Task], Result], task: Task, others: Sequence[Connection]
+) -> _Worker[Task]:
+    fork = get_context("fork")
+    ours, theirs = fork.Pipe()
+    process = fork.Process(target=_serve, args=(work, theirs, (ours, *others), task), daemon=True)
+    process.start()
+    theirs.close()
+    return _Worker(process, ours, task)
+
+
+def _serve(
+    work: Callable[[Task], Result], pipe: Connection, others: Sequence[Connection], task: Task
+) -> None:
+    # Ctrl-C reaches the whole group; the parent says what there is to say.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # With a copy of the parent's ends open here, no worker would hear that it has closed them.
+    for other in others:
+        other.close()
+    try:
+        while True:
+            result = done(work, task)
+            try:
+                pipe.send(result)
+            except (TypeError, ValueError, PicklingError) as error:
+                pipe.send(Died(one_line(error)))
+            task = pipe.recv()
+    except (EOFError, OSError):  # nobody waits for more
+        os._exit(0)
+
+
+def _how(code: int | None) -> str:
+    if code is not None and code < 0:
+        return f"ended by {signal.Signals(-code).name}"
+    return f"ended with exit code {code}"
