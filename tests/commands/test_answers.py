@@ -179,7 +179,7 @@ def test_since_reports_what_has_to_do_with_a_change(kvlint, repository, found):
     code, out, err = kvlint("check", "--since", "HEAD")
     assert (code, err) == (0, "")
     assert out == "All checks passed!; 1 suppressed, 2 not in what changed\n"
-    repository.write("pkg/b.py", "m = 2\n" * 5)
+    repository.write("pkg/b.py", "num_slots = 2\n" * 5)
     code, out, _ = kvlint("check", "--since", "main", "--output-format", "concise")
     assert code == 1
     assert out.startswith("pkg/b.py:1:1: KV101 ")

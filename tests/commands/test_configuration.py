@@ -8,7 +8,7 @@ from kvlint.analysis.vocabulary import use
 from kvlint.analysis.vocabulary.own import Own
 from tests.samples import claim, conditional, rule, span
 
-FILES = {"a.py": "", "pkg/b.py": "", "pkg/deep/c.py": "", "tests/t.py": ""}
+FILES = dict.fromkeys(("a.py", "pkg/b.py", "pkg/deep/c.py", "tests/t.py"), "num_slots = 1\n")
 RULES = ("KV101", "KV102")
 
 
@@ -122,12 +122,12 @@ def test_what_is_excluded_is_not_walked_into_and_read_when_named(here, found, to
 
 def test_a_file_that_is_too_large_is_skipped_in_one_line(here, found, kvlint):
     (here / "a.py").write_text("#" * 2000)
-    (here / "pkg/kvlint.toml").write_text("max-file-size = 1\n")
-    (here / "pkg/b.py").write_text("# ")
+    (here / "pkg/kvlint.toml").write_text("max-file-size = 14\n")
+    (here / "pkg/b.py").write_text("#" * 15)
     code, _, err = kvlint("check", "--max-file-size", "1 KiB", "a.py")
     assert (code, err) == (0, "kvlint: skipped a.py: 2.0 KiB is over max-file-size (1.0 KiB)\n")
     _, out, err = kvlint("check", "--output-format", "concise")
-    assert err == "kvlint: skipped pkg/b.py: 2 bytes is over max-file-size (1 bytes)\n"
+    assert err == "kvlint: skipped pkg/b.py: 15 bytes is over max-file-size (14 bytes)\n"
     assert not [line for line in out.splitlines() if line.startswith("pkg/b.py")]
     # What nobody asked for is not spoken of.
     assert kvlint("check", "tests").err == ""
