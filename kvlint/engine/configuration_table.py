@@ -105,7 +105,7 @@ class Table:
 
     def _size(self, value: Any, name: str) -> int:
         if isinstance(value, bool) or not isinstance(value, int | str):
-            wanted = "a number of bytes or a string such as '1MiB'"
+            wanted = "a whole number of bytes or a string such as '1MiB'"
             raise self.wrong(name, f"{name} must be {wanted}, not {_kind(value)}")
         try:
             return parse_size(str(value))
@@ -129,6 +129,6 @@ class Table:
 
 
 def _kind(value: Any) -> str:
-    kinds = {bool: "a truth value", int: "a number", float: "a number", str: "a string"}
+    kinds = {bool: "a truth value", int: "a number", float: "a fraction", str: "a string"}
     kinds |= {list: "a list", dict: "a table"}
     return kinds.get(type(value), "a date or time")

@@ -97,9 +97,15 @@ def test_paths_can_start_in_another_folder(config, tmp_path):
         ("per-file-ignores = []", ":1: per-file-ignores must be a table, not a list"),
         ("[per-file-ignores]\na = 1", ":2: a must be a list of strings, not a number"),
         ("min-confidence = 1", ":1: min-confidence must be one of high, medium, low, not 1"),
-        ("max-file-size = true", ":1: max-file-size must be a number of bytes or a string such"),
+        (
+            "max-file-size = true",
+            ":1: max-file-size must be a whole number of bytes or a string such",
+        ),
         ("max-file-size = -1", ":1: max-file-size: '-1' is no size"),
-        ("max-file-size = 1979-05-27", ":1: max-file-size must be a number of bytes or a string"),
+        (
+            "max-file-size = 1979-05-27",
+            ":1: max-file-size must be a whole number of bytes or a string",
+        ),
         ("baseline = ''", ":1: baseline names no file"),
         ("[vocabulary]\nslot = []", ":2: unknown key 'slot' in vocabulary; did you mean slots?"),
         ("[vocabulary]\nslots = ['a b']", ":1: vocabulary: 'a b' is no name"),
