@@ -8,6 +8,9 @@ import ast
 
 # Levels of an expression. The deepest one in sglang 0.5.23 and vllm 0.33.0 has 20.
 MAX_DEPTH = 100
+# Characters that libcst is given at once: it takes up to a kilobyte for each. The longest
+# function in these trees has 200,000.
+MAX_TEXT = 1 << 18
 
 
 # What makes a level is one of these signs or words, so few of them need no walk.

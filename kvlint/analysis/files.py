@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from kvlint.analysis.bodies import Body, Mark
-from kvlint.analysis.depth import MAX_DEPTH
+from kvlint.analysis.depth import MAX_DEPTH, MAX_TEXT
 from kvlint.analysis.outline import ClassOutline, Definition, Outline, outline
 from kvlint.analysis.vocabulary import speaks_of_memory
 from kvlint.findings import Fault, Span
@@ -110,6 +110,8 @@ class Files:
             source = self.outline(definition.path)
             if definition.too_deep:
                 self._lost[key] = f"an expression has more than {MAX_DEPTH} levels"
+            elif source is not None and source.size(definition) > MAX_TEXT:
+                self._lost[key] = f"it has more than {MAX_TEXT >> 10} KiB of text"
             elif source is not None:
                 try:
                     self._bodies[key] = lower(source, definition)

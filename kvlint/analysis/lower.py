@@ -94,6 +94,7 @@ class _Statements(Expressions):
         super().__init__(outline, body)
         self._blocks = 0
         self._order = 0
+        self._heads: set[str] = set()  # names that a path in an environment starts with
         self._depth = 0
 
     # -- definitions
@@ -202,8 +203,9 @@ class _Statements(Expressions):
     def assign(self, target: cst.CSTNode, value: Term, env: Environment) -> None:
         match target:
             case cst.Name(value=name):
-                for path in [p for p in env if p.startswith((f"{name}.", f"{name}["))]:
-                    del env[path]
+                if name in self._heads:
+                    for path in [p for p in env if p.startswith((f"{name}.", f"{name}["))]:
+                        del env[path]
                 env[name] = value
                 if isinstance(value, Item | Call):
                     self.body.names.setdefault(value, name)
@@ -216,9 +218,13 @@ class _Statements(Expressions):
                 self._store(of, attr.value, None, value, target)
                 held = path_of(Field(of, attr.value))
                 if held:
-                    env[held] = value
+                    self._hold(held, value, env)
             case cst.Subscript():
                 self._assign_item(target, value, env)
+
+    def _hold(self, path: str, value: Term, env: Environment) -> None:
+        self._heads.add(path.partition(".")[0].partition("[")[0])
+        env[path] = value
 
     def _unpack(self, elements: Any, value: Term, env: Environment) -> None:
         starred = any(isinstance(e, cst.StarredElement) for e in elements)
@@ -250,7 +256,7 @@ class _Statements(Expressions):
                 self._store(owner, name, key, value, target)
         path = path_of(Item(of, key))
         if path:
-            env[path] = value
+            self._hold(path, value, env)
         if len(keys) == 2 and isinstance(keys[1], Literal):
             # array[:, k] = value: column k of a descriptor array
             self.body.roots.append(

@@ -8,6 +8,8 @@ from kvlint.analysis.files import Files
 from kvlint.analysis.outline import Definition, module_of
 from kvlint.findings import Fault
 
+MANY_BASES = 60  # no real class has as many; what does is not followed to its end
+
 
 def modules(paths: Iterable[str]) -> dict[str, str]:
     """Dotted name -> path; also without leading folders, where that names one file only.
@@ -58,16 +60,19 @@ class Names(Files):
     def family(self, class_key: str) -> tuple[str, ...]:
         """The class and its bases as far as the project knows them, nearest first."""
         if class_key not in self._families:
-            self._families[class_key] = (class_key,)
-            chain = [class_key]
-            known = self.class_at(class_key)
-            if known is not None:
-                path = known.path
-                for base in known.bases:
-                    key = self.class_named(path, base)
-                    if key and key != class_key:
-                        chain.extend(k for k in self.family(key) if k not in chain)
-            self._families[class_key] = tuple(chain)
+            found: dict[str, None] = {}
+            waiting = [class_key]
+            while waiting and len(found) < MANY_BASES:
+                key = waiting.pop()
+                if key in found:
+                    continue
+                found[key] = None
+                known = self.class_at(key)
+                for base in reversed(known.bases) if known is not None else ():
+                    named = self.class_named(key.partition("::")[0], base)
+                    if named is not None:
+                        waiting.append(named)
+            self._families[class_key] = tuple(found)
         return self._families[class_key]
 
     def external_bases(self, class_key: str) -> set[str]:

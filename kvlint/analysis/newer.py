@@ -7,6 +7,8 @@ syntax, line for line and column for column, so that the rest goes the way of al
 import re
 from typing import Any
 
+from kvlint.analysis.depth import MAX_TEXT
+
 # Libcst is slow, greedy or dies where code nests deep, and here no parser has looked before it.
 MAX_BRACKETS = 50
 MAX_SIGNS = 500  # what can nest without brackets, in one logical line
@@ -18,7 +20,7 @@ def in_older_syntax(source: str) -> str | None:
     """`source` with type parameters, aliases, formatted and template strings and the like blanked
     out; None when libcst cannot read it either, when it holds nothing of that kind, or when it
     nests too deep to be tried."""
-    if not _is_tame(source):
+    if len(source) > MAX_TEXT or not _is_tame(source):
         return None
     import libcst as cst
 

@@ -92,6 +92,10 @@ class Outline:
             return self._by_line[number]
         return None
 
+    def size(self, definition: Definition) -> int:
+        """Characters of its text."""
+        return sum(map(len, self.lines[definition.first_line - 1 : definition.last_line]))
+
     def text(self, definition: Definition) -> str:
         return "".join(self.lines[definition.first_line - 1 : definition.last_line])
 

@@ -11,11 +11,14 @@ from itertools import count
 from operator import or_
 from typing import Any, ClassVar
 
-MAX_SIZE = 1200  # nodes; what grows past it is no longer worth following
+# Nodes, and how deep they stand; what grows past either is no longer worth following. Questions
+# recurse into terms, some of them with three or four calls a level.
+MAX_SIZE = 1200
+MAX_DEPTH = 100
 
 
 class Term:
-    """Base of all terms. `size` counts nodes; the hash is computed once.
+    """Base of all terms. `size` counts nodes, `depth` levels; the hash is computed once.
 
     `kinds` has the bits of all classes of terms in it (`kinds_of` gives them): most questions
     are about a few kinds, and what holds none of these need not be walked.
@@ -26,6 +29,7 @@ class Term:
     _hash: int
     _inner: tuple["Term", ...]
     size: int
+    depth: int
     kinds: int
 
     def __init_subclass__(cls) -> None:
@@ -40,14 +44,17 @@ class Term:
                 inner.append(part)
             elif type(part) is tuple:
                 _collect(part, inner)
-        size, kinds = 1, self.bit
+        size, depth, kinds = 1, 0, self.bit
         for child in inner:
             size += child.size
             kinds |= child.kinds
+            if child.depth > depth:
+                depth = child.depth
         own = self.__dict__  # frozen to all but its own making
         own["_hash"] = hash((type(self).__name__, *parts))
         own["_inner"] = tuple(inner)
         own["size"] = size
+        own["depth"] = depth + 1
         own["kinds"] = kinds
 
     def __hash__(self) -> int:
@@ -284,7 +291,9 @@ class Opaque(Term):
 
 
 def bounded(term: Term) -> Term:
-    return term if term.size <= MAX_SIZE else Opaque("grows too large to follow")
+    if term.size <= MAX_SIZE and term.depth <= MAX_DEPTH:
+        return term
+    return Opaque("grows too large to follow")
 
 
 def free(term: Term, bound: frozenset[int] = frozenset()) -> Iterator[Each | Index]:
