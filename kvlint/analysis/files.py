@@ -116,7 +116,9 @@ class Files:
                 try:
                     self._bodies[key] = lower(source, definition)
                 except Exception as error:  # a body that cannot be lowered costs only itself
-                    self._lost[key] = f"{type(error).__name__}: {error}"
+                    deep = isinstance(error, RecursionError)
+                    said = f"{type(error).__name__}: {error}"
+                    self._lost[key] = "it nests too deep" if deep else said
                     _debug(definition, error)
         return self._bodies[key]
 

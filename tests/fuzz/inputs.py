@@ -6,9 +6,14 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
+import kvlint.analysis.link
+import kvlint.analysis.lower  # noqa: F401 (here, not in each forked process)
 from kvlint.analysis.vocabulary import nouns
+from tests.apart import apart
 from tests.fuzz.edits import edited
-from tests.fuzz.judged import apart, what_is_wrong
+from tests.fuzz.judged import what_is_wrong
+
+SECONDS = 30  # for one input, twice as long as the largest real file takes on a slow machine
 
 
 def files_below(folders: Sequence[Path], most_lines: int) -> list[str]:
@@ -36,4 +41,4 @@ def answer(seed: int, number: int, pool: Sequence[str]) -> str:
         root = Path(folder).resolve()
         for name, data in made(seed, number, pool).items():
             (root / name).write_bytes(data)
-        return apart(partial(what_is_wrong, root, twice=number % 4 == 0))
+        return apart(partial(what_is_wrong, root, twice=number % 4 == 0), SECONDS)
