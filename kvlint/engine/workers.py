@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from multiprocessing import get_all_start_methods, get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from pickle import PicklingError
 from typing import Generic, TypeVar
 
 from kvlint.engine.errors import one_line
@@ -66,10 +65,7 @@ def each(
                     yield worker.task, Died(_how(worker.process.exitcode))
                     continue
                 done = worker.task
-                if waiting:
-                    worker.task = waiting.popleft()
-                    pipe.send(worker.task)
-                else:
+                if not (waiting and _gave(worker, waiting)):
                     del busy[pipe]
                     pipe.close()
                     worker.process.join()
@@ -78,6 +74,16 @@ def each(
         for worker in busy.values():
             worker.process.kill()
             worker.process.join()
+
+
+def _gave(worker: _Worker[Task], waiting: deque[Task]) -> bool:
+    """Whether the worker has the next task; one that died between two has not cost any."""
+    try:
+        worker.pipe.send(waiting[0])
+    except OSError:
+        return False
+    worker.task = waiting.popleft()
+    return True
 
 
 def done(work: Callable[[Task], Result], task: Task) -> Result | Died:
@@ -114,7 +120,9 @@ def _serve(
             result = done(work, task)
             try:
                 pipe.send(result)
-            except (TypeError, ValueError, PicklingError) as error:
+            except OSError:
+                raise
+            except Exception as error:  # what cannot be pickled says so in many ways
                 pipe.send(Died(one_line(error)))
             task = pipe.recv()
     except (EOFError, OSError):  # nobody waits for more
