@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kvlint.reporters import FORMATS
 from tests.samples import claim, rule, span
 
 
@@ -96,3 +97,19 @@ def test_a_file_that_goes_during_the_run_costs_only_itself(kvlint, here, rules):
     assert "pkg/b.py:1:1: unreadable: No such file or directory" in out
     assert "good.py:1:1: KV900" in out
     assert err == ""
+
+
+@pytest.mark.parametrize("left", ["", "x", "\n" * 9, "\0", "(" * 3000], ids=repr)
+@pytest.mark.parametrize("shape", FORMATS)
+def test_a_file_that_changes_during_the_run_is_still_told_of(kvlint, here, rules, left, shape):
+    (here / "good.py").write_text("kv_data_ptr = 1\n" * 50)
+
+    def changes(program):
+        (here / "good.py").write_text(left)
+        yield claim(span("good.py", 40, 5))
+
+    rules(rule(changes))
+    code, out, err = kvlint("check", "--no-cache", "--output-format", shape)
+    assert code == 1
+    assert "good.py" in out
+    assert "internal error" not in err

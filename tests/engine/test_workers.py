@@ -1,5 +1,6 @@
 """Processes that die: what they were at is named, and everything else is done."""
 
+import faulthandler
 import os
 import signal
 import sys
@@ -11,6 +12,12 @@ from kvlint.engine.workers import Died, can_fork, each
 from tests.samples import claim, rule, span
 
 pytestmark = pytest.mark.skipif(not can_fork(), reason="workers are forked")
+
+
+def end(number):
+    """End this process as its own crash or the system would."""
+    faulthandler.disable()  # pytest's would tell of it
+    os.kill(os.getpid(), number)
 
 
 def answers(tasks, work, workers=2):
@@ -26,7 +33,7 @@ def test_each_task_has_its_answer():
 def test_a_process_that_is_ended_costs_the_task_it_was_at(number):
     def work(task):
         if task % 5 == 0:
-            os.kill(os.getpid(), number)
+            end(number)
         return task
 
     found = answers(range(20), work)
@@ -61,7 +68,7 @@ def test_a_worker_that_dies_names_its_file_and_costs_only_that(project):
     def deadly(program):
         (path,) = program.starts()
         if path == "f7.py":
-            os.kill(os.getpid(), signal.SIGSEGV)
+            end(signal.SIGSEGV)
         yield claim(span(path))
 
     failures = []
@@ -78,7 +85,7 @@ def test_a_file_whose_process_died_for_another_reason_has_a_second_try(project, 
     def once(program):
         if not mark.exists():
             mark.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
+            end(signal.SIGKILL)
         yield claim(span(*program.starts()))
 
     report = check(root, [root], [rule(once)])
