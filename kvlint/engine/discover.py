@@ -10,7 +10,8 @@ file has one name, its real one.
 import os
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from kvlint.engine.errors import UsageError
@@ -24,6 +25,10 @@ MARKERS = ("pyproject.toml", "kvlint.toml", ".git")
 # What a given file may end in, besides nothing at all: a script needs no ending.
 PYTHON = (".py", ".pyi", ".pyw", ".wsgi")
 NOTEBOOK = ".ipynb"
+
+# Size in bytes, times of the last change to content and to anything in ns, number on its disk:
+# while these stay the same, so does what a file holds.
+Stamp = tuple[int, int, int, int]
 
 # Folders that hold what was built or installed, besides everything hidden and every folder
 # with a pyvenv.cfg (a virtual environment, whatever its name).
@@ -42,19 +47,36 @@ SKIPPED = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
 class Files:
-    """`known` and `reported` are paths of `tree`, sorted; `reported` is part of `known`.
+    """`known` and `reported` are paths of `tree`, sorted; `reported` is part of `known`."""
 
-    `unreadable` names, with the reason, the folders that could not be listed and the files that
-    were asked for and left out. `notices` are lines about what git could not tell.
-    """
+    def __init__(self, walk: "_Walk", asked: Callable[[str], bool], tree: Tree) -> None:
+        self.tree = tree
+        self._walk = walk
+        self._asked = asked
+        self.reported = walk.paths(asked)
 
-    tree: Tree
-    known: tuple[str, ...]
-    reported: tuple[str, ...]
-    unreadable: tuple[str, ...] = ()
-    notices: tuple[str, ...] = ()
+    @cached_property
+    def known(self) -> tuple[str, ...]:
+        """All of the project; looked for when it is first asked for, which it may never be."""
+        self._walk.over(self._walk.root)
+        return self._walk.paths(lambda path: True)
+
+    @property
+    def unreadable(self) -> tuple[str, ...]:
+        """Names, with the reason, of the folders met so far that could not be listed and of the
+        files that were asked for and left out."""
+        return tuple(dict.fromkeys([*self._walk.unreadable, *self._walk.large(self._asked)]))
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Lines about what git could not tell."""
+        return tuple(self._walk.ignored.notices)
+
+    def stamp(self, path: str) -> Stamp | None:
+        """What a found file looked like from outside; None where only its content counts."""
+        held = path in self.tree.overlay
+        return None if held else self._walk.stamp(path)
 
     def tells_of(self, path: str) -> bool:
         """Whether the reported files say all about a path: it is one of them, or it is gone."""
@@ -85,7 +107,6 @@ def discover(root: Path, paths: Sequence[Path], configured: Configured | None = 
     project, or ends as Python files do not, and for a configuration that is broken and needed.
     """
     walk = _Walk(root.resolve().as_posix(), configured or Configured())
-    walk.over(walk.root)
     tops: list[str] = []
     files: set[str] = set()
     for path in paths:
@@ -98,10 +119,11 @@ def discover(root: Path, paths: Sequence[Path], configured: Configured | None = 
         elif real.is_file():
             if _is_python(real, path, walk):
                 files.add(real.as_posix())
-                walk.add(real.as_posix(), real.stat().st_size)
+                walk.add(real.as_posix(), real.stat())
         else:
             raise UsageError(f"neither a file nor a folder: {path}")
-    return walk.files(lambda file: file in files or file.startswith(tuple(tops)))
+    asked = tuple(tops)
+    return Files(walk, lambda file: file in files or file.startswith(asked), Tree(Path(walk.root)))
 
 
 def discover_held(root: Path, path: Path, data: bytes, configured: Configured) -> Files:
@@ -111,15 +133,13 @@ def discover_held(root: Path, path: Path, data: bytes, configured: Configured) -
     walk = _Walk(root.resolve().as_posix(), configured)
     real = _within(walk.root, path, must_exist=False)
     held = real.as_posix()
-    walk.over(walk.root)
-    walk.drop(held)
     if _is_python(real, path, walk):
         if configured.excluded(held):
             walk.unreadable.append(f"{path}: it is excluded")
         else:
-            walk.add(held, len(data))
-    files = walk.files(lambda file: file == held)
-    return replace(files, tree=Tree(files.tree.root, dict.fromkeys(files.reported, data)))
+            walk.hold(held, len(data))
+    tree = Tree(Path(walk.root), dict.fromkeys(walk.paths(lambda file: file == held), data))
+    return Files(walk, lambda file: file == held, tree)
 
 
 def _is_python(real: Path, path: Path, walk: "_Walk") -> bool:
@@ -162,6 +182,10 @@ def _folder(path: Path) -> Path:
     return real if real.is_dir() else real.parent
 
 
+def _stamp(status: os.stat_result) -> Stamp:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+
 @dataclass
 class _Walk:
     """What lies in a project, as strings: a path object a file would take half of the time."""
@@ -170,7 +194,7 @@ class _Walk:
     configured: Configured
     ignored: Ignored = field(default_factory=Ignored)
     unreadable: list[str] = field(default_factory=list)
-    _found: set[str] = field(default_factory=set)
+    _found: dict[str, Stamp] = field(default_factory=dict)
     _large: dict[str, str] = field(default_factory=dict)
     _visited: set[str] = field(default_factory=set)
 
@@ -212,29 +236,36 @@ class _Walk:
                 elif name.endswith(".py") and entry.is_file(follow_symlinks=False):
                     path = start + name
                     if path not in ignored and not (picky and settings.exclude(path, name)):
-                        self._add(path, entry.stat(follow_symlinks=False).st_size, settings)
+                        self._add(path, _stamp(entry.stat(follow_symlinks=False)), settings)
 
-    def add(self, file: str, size: int) -> None:
-        """A file of `size` bytes that somebody asked for."""
-        self._add(file, size, self.configured.at(file.rpartition("/")[0] or "/"))
+    def add(self, file: str, status: os.stat_result) -> None:
+        """A file that somebody asked for."""
+        self._add(file, _stamp(status), self._settings_of(file))
 
-    def drop(self, file: str) -> None:
-        self._found.discard(file)
-        self._large.pop(file, None)
+    def hold(self, file: str, size: int) -> None:
+        """A file whose content, of `size` bytes, is not that on disk."""
+        self._add(file, (size, 0, 0, 0), self._settings_of(file))
 
-    def files(self, asked: Callable[[str], bool]) -> Files:
+    def _settings_of(self, file: str) -> Settings:
+        return self.configured.at(file.rpartition("/")[0] or "/")
+
+    def paths(self, asked: Callable[[str], bool]) -> tuple[str, ...]:
+        """What was found so far and is asked for, from the root on."""
         start = len(joined(self.root, ""))
-        reported = sorted(file for file in self._found if asked(file))
-        large = [self._large[file] for file in sorted(self._large) if asked(file)]
-        return Files(
-            tree=Tree(Path(self.root)),
-            known=tuple(sorted(file[start:] for file in self._found)),
-            reported=tuple(file[start:] for file in reported),
-            unreadable=tuple(dict.fromkeys([*self.unreadable, *large])),
-            notices=tuple(self.ignored.notices),
-        )
+        return tuple(sorted(file[start:] for file in self._found if asked(file)))
 
-    def _add(self, file: str, size: int, settings: Settings) -> None:
+    def large(self, asked: Callable[[str], bool]) -> list[str]:
+        return [
+            self._large[file]
+            for file in sorted(self._large)
+            if asked(file) and file not in self._found
+        ]
+
+    def stamp(self, path: str) -> Stamp | None:
+        return self._found.get(joined(self.root, path))
+
+    def _add(self, file: str, stamp: Stamp, settings: Settings) -> None:
+        size = stamp[0]
         if size > settings.max_file_size:
             name, limit = os.path.relpath(file), settings.max_file_size
             sizes = show_size(size), show_size(limit)
@@ -242,4 +273,4 @@ class _Walk:
                 sizes = f"{size} bytes", f"{limit} bytes"
             self._large[file] = f"{name}: {sizes[0]} is over max-file-size ({sizes[1]})"
         else:
-            self._found.add(file)
+            self._found.setdefault(file, stamp)
