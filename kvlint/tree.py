@@ -1,8 +1,17 @@
 """The one place where the text of checked code comes from."""
 
+import io
+import tokenize
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+
+def decode(data: bytes) -> str:
+    """The text of a source, line ends as line feeds. Raises SyntaxError, LookupError or
+    UnicodeError where its encoding does not fit."""
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    return io.TextIOWrapper(io.BytesIO(data), encoding, newline=None).read()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from kvlint.analysis.depth import MAX_DEPTH, MAX_TEXT
 from kvlint.analysis.outline import ClassOutline, Definition, Outline, outline
 from kvlint.analysis.vocabulary import speaks_of_memory
 from kvlint.findings import Fault, Span
-from kvlint.tree import Tree
+from kvlint.tree import Tree, decode
 
 MANY_PLACES = 60  # a name written or called in more definitions than this tells nothing
 
@@ -67,7 +67,7 @@ class Files:
             if not speaks_of_memory(data):
                 continue
             try:
-                texts[path] = _decode(data)
+                texts[path] = decode(data)
             except (UnicodeError, LookupError, SyntaxError) as error:
                 faults.append(_fault(path, "invalid-encoding", str(error)))
         return cls(texts, faults)
@@ -245,14 +245,6 @@ def occurrences(text: str, name: str) -> Iterator[int]:
         if not (before.isalnum() or before == "_" or after.isalnum() or after == "_"):
             yield at
         at = text.find(name, end)
-
-
-def _decode(data: bytes) -> str:
-    import io
-    import tokenize
-
-    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-    return io.TextIOWrapper(io.BytesIO(data), encoding, newline=None).read()
 
 
 def _fault(path: str, name: str, message: str) -> Fault:

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from kvlint.analysis.vocabulary import use
+from kvlint.commands._cache import cache_for
 from kvlint.commands._configured import configured, options
 from kvlint.commands._outputs import DEFAULT, outputs, write_all
 from kvlint.commands._progress import progress
@@ -101,7 +102,14 @@ class _Command(click.Command):
     help="Report only what has to do with lines that changed since a git revision.",
 )
 @options
-@click.option("--no-cache", is_flag=True, help="Accepted; nothing is cached yet.")
+@click.option("--no-cache", is_flag=True, help="Ask everything anew, and remember nothing.")
+@click.option(
+    "--cache-dir",
+    type=click.Path(path_type=Path),
+    envvar="KVLINT_CACHE_DIR",
+    metavar="DIR",
+    help="Where to remember what was found; default: .kvlint_cache in the project.",
+)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -126,6 +134,7 @@ def command(
     isolated: bool,
     stdin_name: Path | None,
     no_cache: bool,
+    cache_dir: Path | None,
 ) -> None:
     """Report the assumptions about buffer geometry in PATHS (default: the working directory).
 
@@ -160,10 +169,11 @@ def command(
         baseline = in_force.baseline
     answered = answers(root, baseline, write_baseline, since)
     wanted = outputs(targets, output_format, counts)
+    cache = cache_for(root, rules, cache_dir, off=no_cache, writes=text is None)
 
     failures: list[InternalError] = []
     with progress() as on_progress:
-        report = check_files(files, rules, failures.append, on_progress=on_progress)
+        report = check_files(files, rules, failures.append, on_progress, cache)
     report = in_force.filtered(report)
     choice = Choice(
         minima=in_force.minima(report),

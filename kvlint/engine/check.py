@@ -2,12 +2,13 @@
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
+from kvlint.engine.cache import Cache, Record
 from kvlint.engine.discover import Files, discover
 from kvlint.engine.errors import FileError, InternalError, RuleError
-from kvlint.engine.syntax import Looked, look, spoken_of
+from kvlint.engine.syntax import Looked, look
 from kvlint.engine.unit import Unit, unit
 from kvlint.engine.workers import Died, can_fork, done, each
 from kvlint.findings import Directive, Fault, Finding, Report
@@ -54,61 +55,96 @@ def check_files(
     rules: Sequence[Rule],
     on_failure: Callable[[InternalError], None] = _raise,
     on_progress: OnProgress | None = None,
+    cache: Cache | None = None,
 ) -> Report:
-    """`check` for files that are chosen already."""
-    found = _Found()
-    for task, answer in _answers(files, rules, on_progress or _ignore):
-        found.take(task, answer)
-    for failure in found.failures():
+    """`check` for files that are chosen already; what is in `cache` is not asked again."""
+    record = cache.load() if cache is not None else Record()
+    collecting = gc.isenabled()
+    # Terms and trees only grow during a run: collecting them would cost a third of it.
+    gc.disable()
+    try:
+        lost = _fill(record, files, rules, on_progress or _ignore)
+    finally:
+        if collecting:
+            gc.enable()
+    report, failures = _report(record, files, lost)
+    if cache is not None:
+        cache.save(record)
+    for failure in failures:
         on_failure(failure)
-    return Report(
-        findings=tuple(sorted(dict.fromkeys(found.findings), key=_place)),
-        faults=tuple(found.faults[path] for path in sorted(found.faults)),
-        files=len(files.reported),
-        skipped=files.unreadable,
-        directives=tuple(sorted(found.directives, key=lambda told: told.span)),
-    )
+    return report
+
+
+def _fill(
+    record: Record, files: Files, rules: Sequence[Rule], on_progress: OnProgress
+) -> dict[str, str]:
+    """Ask for what the record does not tell yet about the reported files. Files about which
+    nothing could be found out, with the reason."""
+    reported = files.reported
+    record.update(files.tree, reported, files.stamp)
+    starts = [path for path in reported if record.files[path].speaks]
+    if starts:
+        record.update(files.tree, files.known, files.stamp)
+        record.keep(files.known)
+    starts = [path for path in starts if record.files[path].unit is None]
+    unread = [path for path in reported if record.files[path].looked is None]
+    lost: dict[str, str] = {}
+    for task, answer in _answers(record, files, rules, starts, unread, on_progress):
+        if isinstance(answer, Died):
+            lost.update(dict.fromkeys(task.paths, answer.how))
+            continue
+        for path, found in zip(task.paths, answer, strict=True):
+            if isinstance(found, Unit):
+                record.files[path].unit = found
+            else:
+                record.files[path].looked = found
+    if starts or unread:
+        record.distrust(files.tree)
+    return lost
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
-    """A task: what rules find from one file, or what Python's parser says of several."""
+class _Task:
+    """What to ask about: what rules find from each file, or what Python's parser says of it."""
 
     paths: tuple[str, ...]
     by_rules: bool
 
 
-Answer = Unit | Looked | Died
+Answer = tuple[Unit | Looked, ...]
 
 
 def _answers(
-    files: Files, rules: Sequence[Rule], on_progress: OnProgress
-) -> Iterator[tuple[_Look, Answer]]:
-    """Every task of a run with its answer, as they come; by processes where that is worth it."""
-    # Terms and trees only grow during a run: collecting them would cost a third of it.
-    gc.disable()
-    reported = files.reported
-    starts: list[str] = []
-    if any(spoken_of(files.tree, path) for path in reported):
+    record: Record,
+    files: Files,
+    rules: Sequence[Rule],
+    starts: Sequence[str],
+    unread: Sequence[str],
+    on_progress: OnProgress,
+) -> Iterator[tuple[_Task, Answer | Died]]:
+    """Every task with its answer, as they come; by processes where that is worth it."""
+    if starts:
         from kvlint.analysis.link import Program  # brings the parser
 
-        program = Program.open(files.tree, files.known)
-        shown = set(reported)
-        starts = sorted(program.texts.keys() & shown, key=lambda p: (-len(program.texts[p]), p))
+        speaking = [path for path in files.known if record.files[path].speaks]
+        program = Program.open(files.tree, speaking)
+        starts = sorted(starts, key=lambda path: (-len(program.texts.get(path, "")), path))
 
-    def work(task: _Look) -> Unit | Looked:
-        return unit(program, rules, *task.paths) if task.by_rules else look(files.tree, task.paths)
+    def work(task: _Task) -> Answer:
+        if task.by_rules:
+            return tuple(unit(program, rules, path) for path in task.paths)
+        return tuple(look(files.tree, path) for path in task.paths)
 
-    size = CHUNK if len(reported) >= APART and can_fork() else 1
-    tasks = [_Look((path,), True) for path in starts]
-    tasks += [_Look(reported[at : at + size], False) for at in range(0, len(reported), size)]
-    total = len(tasks)
-    answers = each(tasks, work, WORKERS) if size > 1 else ((t, done(work, t)) for t in tasks)
-    again: list[_Look] = []
+    apart = len(starts) + len(unread) // CHUNK >= APART and can_fork()
+    size = CHUNK if apart else 1
+    tasks = [_Task((path,), True) for path in starts]
+    tasks += [_Task(tuple(unread[at : at + size]), False) for at in range(0, len(unread), size)]
+    answers = each(tasks, work, WORKERS) if apart else ((t, done(work, t)) for t in tasks)
+    again: list[_Task] = []
     for number, (task, answer) in enumerate(answers, 1):
-        on_progress(number, total)
-        if isinstance(answer, Died) and size > 1:
-            again += [_Look((path,), task.by_rules) for path in task.paths]
+        on_progress(number, len(tasks))
+        if isinstance(answer, Died) and apart:
+            again += [_Task((path,), task.by_rules) for path in task.paths]
         else:
             yield task, answer
     # What ended a process may have been its neighbours, or all that it had seen before: each
@@ -117,37 +153,39 @@ def _answers(
         yield from each([one], work, 1)
 
 
-@dataclass(slots=True)
-class _Found:
-    """The answers of a run so far."""
-
-    findings: list[Finding] = field(default_factory=list)
-    faults: dict[str, Fault] = field(default_factory=dict)
-    directives: list[Directive] = field(default_factory=list)
-    broken: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
-    lost: dict[str, str] = field(default_factory=dict)
-
-    def take(self, task: _Look, answer: Answer) -> None:
-        match answer:
-            case Unit():
-                self.findings += answer.findings
-                for failure in answer.failures:
-                    self.broken.setdefault(failure, []).extend(task.paths)
-            case Looked():
-                self.directives += answer.directives
-            case Died(how):
-                self.lost.update(dict.fromkeys(task.paths, how))
-                return
-        for fault in answer.faults:
-            # Python's parser has the say where both choke on a file.
-            if isinstance(answer, Looked) or fault.span.path not in self.faults:
-                self.faults[fault.span.path] = fault
-
-    def failures(self) -> Iterator[InternalError]:
-        for (code, name, cause), paths in sorted(self.broken.items()):
-            yield RuleError(code, name, cause, min(paths), len(paths) - 1)
-        for path, how in sorted(self.lost.items()):
-            yield FileError(path, how)
+def _report(
+    record: Record, files: Files, lost: dict[str, str]
+) -> tuple[Report, list[InternalError]]:
+    """What the record tells of the reported files."""
+    findings: list[Finding] = []
+    faults: list[Fault] = []
+    directives: list[Directive] = []
+    broken: dict[tuple[str, str, str], list[str]] = {}
+    for path in files.reported:
+        known = record.files[path]
+        looked, found = known.looked or Looked(), known.unit
+        directives += looked.directives
+        # Python's parser has the say where both choke on a file.
+        faults += looked.faults or (found.faults if found else ())
+        if found is not None:
+            findings += found.findings
+            for failure in found.failures:
+                broken.setdefault(failure, []).append(path)
+            if found.failures:
+                known.unit = None  # to be tried again
+    failures: list[InternalError] = [
+        RuleError(code, name, cause, paths[0], len(paths) - 1)
+        for (code, name, cause), paths in sorted(broken.items())
+    ]
+    failures += [FileError(path, how) for path, how in sorted(lost.items())]
+    report = Report(
+        findings=tuple(sorted(dict.fromkeys(findings), key=_place)),
+        faults=tuple(faults),
+        files=len(files.reported),
+        skipped=files.unreadable,
+        directives=tuple(sorted(directives, key=lambda told: told.span)),
+    )
+    return report, failures
 
 
 def _place(finding: Finding) -> tuple[str, int, int, str]:

@@ -186,6 +186,14 @@ def _stamp(status: os.stat_result) -> Stamp:
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
+def stamp_on_disk(tree: Tree, path: str) -> Stamp | None:
+    """How a file looks now; None when it is gone."""
+    try:
+        return _stamp(os.stat(f"{tree.root}/{path}"))  # noqa: PTH116 (as in Tree.read)
+    except OSError:
+        return None
+
+
 @dataclass
 class _Walk:
     """What lies in a project, as strings: a path object a file would take half of the time."""

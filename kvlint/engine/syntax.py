@@ -9,10 +9,8 @@ import io
 import symtable
 import tokenize
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kvlint.analysis.vocabulary import speaks_of_memory
 from kvlint.engine.directives import directives
 from kvlint.findings import Directive, Fault, Span
 from kvlint.tree import Tree
@@ -20,34 +18,23 @@ from kvlint.tree import Tree
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What Python's parser says of some files, and what comments in them tell kvlint."""
+    """What Python's parser says of a file, and what comments in it tell kvlint."""
 
-    faults: tuple[Fault, ...]
-    directives: tuple[Directive, ...]
-
-
-def spoken_of(tree: Tree, path: str) -> bool:
-    """Whether a file can be read and speaks of cache memory."""
-    try:
-        return speaks_of_memory(tree.read(path))
-    except OSError:
-        return False
+    faults: tuple[Fault, ...] = ()
+    directives: tuple[Directive, ...] = ()
 
 
-def look(tree: Tree, paths: Iterable[str]) -> Looked:
-    """One fault for each of `paths` that is no Python; what comments of the others tell kvlint.
+_SILENT = Looked()
 
-    Nothing is run.
-    """
-    faults: list[Fault] = []
-    told: list[Directive] = []
-    for path in paths:
-        match _text(tree, path):
-            case Fault() as fault:
-                faults.append(fault)
-            case str(source):
-                told.extend(directives(path, source))
-    return Looked(tuple(faults), tuple(told))
+
+def look(tree: Tree, path: str) -> Looked:
+    """One fault when `path` is no Python, else its comments for kvlint. Nothing is run."""
+    match _text(tree, path):
+        case Fault() as fault:
+            return Looked(faults=(fault,))
+        case str(source) if told := directives(path, source):
+            return Looked(directives=tuple(told))
+    return _SILENT
 
 
 def _text(tree: Tree, path: str) -> str | Fault:

@@ -7,7 +7,7 @@ from kvlint.tree import Tree
 
 def of(root, content):
     (root / "a.py").write_bytes(content)
-    return list(look(Tree(root), ["a.py"]).faults)
+    return list(look(Tree(root), "a.py").faults)
 
 
 @pytest.mark.parametrize(
@@ -45,5 +45,5 @@ def test_a_fault_stands_where_python_points(tmp_path):
 
 
 def test_a_file_that_is_gone_is_a_fault(tmp_path):
-    (fault,) = look(Tree(tmp_path), ["gone.py"]).faults
+    (fault,) = look(Tree(tmp_path), "gone.py").faults
     assert (fault.name, fault.message) == ("unreadable", "No such file or directory")

@@ -1,0 +1,250 @@
+"""What is remembered from run to run, so that what did not change is not asked again.
+
+One record for a project, a choice of rules, a vocabulary, this kvlint and this Python: for each
+file what it holds (by digest) and what was said of it. A file is read again only when it looks
+different from outside, and asked again only when what it holds, or what an answer rests on, has
+changed. What is remembered is data: a record that holds anything else is not read, and one that
+cannot be read or written costs nothing but time.
+"""
+
+import hashlib
+import os
+import pickle
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import kvlint
+from kvlint.analysis.vocabulary import own_names, speaks_of_memory
+from kvlint.engine.discover import Stamp, stamp_on_disk
+from kvlint.engine.syntax import Looked
+from kvlint.engine.unit import Unit
+from kvlint.rule import Rule
+from kvlint.tree import Tree, decode
+
+FOLDER = ".kvlint_cache"
+TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Made by kvlint; may be deleted at any time.\n"
+
+# Two changes within one tick of the clock that files are stamped with look like one.
+TICK = 2_000_000_000  # ns, generously
+
+# Records beyond these, the oldest ones, are of versions and choices that nobody uses any more.
+KEPT = 12
+
+# The only classes that a record may name, by module.
+_DATA = {
+    "kvlint.engine.cache": {"Known", "Record"},
+    "kvlint.engine.syntax": {"Looked"},
+    "kvlint.engine.unit": {"Unit"},
+    "kvlint.findings": {
+        "Confidence", "Directive", "Fault", "Finding", "Severity", "Span", "Status", "Step",
+    },
+    "kvlint.assumptions": {
+        "Counterexample", "Entry", "Least", "Most", "Number", "Own", "Product", "Quotient",
+        "Relation", "Starts", "Unknown",
+    },
+}  # fmt: skip
+
+_NAME = re.compile(r"\w+")
+
+
+@dataclass(slots=True)
+class Known:
+    """A file: how it looked, what it holds and, once asked, what was said of it.
+
+    `stamp` is None where it proves nothing; `digest` where the file cannot be read; `speaks`:
+    whether it speaks of cache memory. `unit` is what rules find from it.
+    """
+
+    stamp: Stamp | None
+    digest: bytes | None
+    speaks: bool
+    looked: Looked | None = None
+    unit: Unit | None = None
+
+    def looks(self, stamp: Stamp | None) -> bool:
+        """Whether the file looks as it did."""
+        return self.stamp is not None and self.stamp == stamp
+
+
+@dataclass(slots=True)
+class Record:
+    """All that is remembered: every `unit` in it is right for `files` as they stand in it."""
+
+    files: dict[str, Known] = field(default_factory=dict)
+    changed: bool = False  # since it was read
+    _seen: set[str] = field(default_factory=set)  # read in this run
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Record, (self.files,)
+
+    def update(
+        self, tree: Tree, paths: Iterable[str], stamp_of: Callable[[str], Stamp | None]
+    ) -> None:
+        """Look at these files and forget what their changes make doubtful."""
+        changed: dict[str, Known | None] = {}
+        for path in paths:
+            known, stamp = self.files.get(path), stamp_of(path)
+            if known is not None and (path in self._seen or known.looks(stamp)):
+                continue
+            self._seen.add(path)
+            self.changed = True
+            data = _read(tree, path)
+            digest = None if data is None else hashlib.blake2b(data, digest_size=16).digest()
+            if known is not None and known.digest == digest and digest is not None:
+                known.stamp = stamp
+                continue
+            changed[path] = known
+            speaks = data is not None and speaks_of_memory(data)
+            self.files[path] = Known(stamp, digest, speaks)
+        if changed:
+            self._forget(tree, changed)
+
+    def keep(self, paths: Iterable[str]) -> None:
+        """Forget the files that are not among these: they are gone."""
+        there = set(paths)
+        gone = {path: known for path, known in self.files.items() if path not in there}
+        for path in gone:
+            del self.files[path]
+            self.changed = True
+        if any(known.speaks for known in gone.values()):
+            self._forget_units()
+
+    def distrust(self, tree: Tree) -> None:
+        """Forget what was asked while files changed: nobody knows what was read."""
+        self.changed = True
+        for path, known in self.files.items():
+            if (known.speaks or path in self._seen) and path not in tree.overlay:
+                if not known.looks(stamp_on_disk(tree, path)):
+                    known.stamp, known.digest, known.looked = None, None, None
+                    if known.speaks:
+                        self._forget_units()
+
+    def _forget(self, tree: Tree, changed: dict[str, Known | None]) -> None:
+        """Forget the units that rest on files that were changed (None: are new)."""
+        if any(
+            (old is not None and old.speaks) != self.files[p].speaks for p, old in changed.items()
+        ):
+            # What a module's name means is up to which files there are.
+            self._forget_units()
+            return
+        speaking = {path for path in changed if self.files[path].speaks}
+        if not speaking:
+            return
+        units = [known for known in self.files.values() if known.unit is not None]
+        words = frozenset().union(*(known.unit.words for known in units if known.unit))
+        held: set[str] = set()
+        for path in speaking:
+            text = _text(tree, path)
+            names = set(_NAME.findall(text))
+            held |= {w for w in words - held if names.issuperset(_NAME.findall(w)) and w in text}
+        for known in units:
+            unit = known.unit
+            if unit and not (unit.files.isdisjoint(speaking) and unit.words.isdisjoint(held)):
+                known.unit = None
+
+    def _forget_units(self) -> None:
+        for known in self.files.values():
+            known.unit = None
+
+
+class Cache:
+    """The record of one project, on disk."""
+
+    def __init__(
+        self, folder: Path, root: Path, rules: Sequence[Rule], *, writes: bool = True
+    ) -> None:
+        """`folder` is made when it is first written to, which it never is without `writes`."""
+        self._writes = writes
+        self._folder = folder / kvlint.__version__
+        codes = [(rule.code, type(rule).__module__) for rule in rules]
+        key = (root.as_posix(), codes, own_names(), sys.version, _own_digest())
+        self._file = self._folder / f"{_digest(repr(key))}.record"
+
+    def load(self) -> Record:
+        try:
+            with self._file.open("rb") as file:
+                found = _Data(file).load()
+        except Exception:  # whatever is wrong with it, it is not ours to say
+            return Record()
+        return found if isinstance(found, Record) else Record()
+
+    def save(self, record: Record) -> None:
+        """Silent where nothing can be written: that is for another run to mind."""
+        if not (record.changed and self._writes):
+            return
+        old = time.time_ns() - TICK
+        for known in record.files.values():
+            if known.stamp is not None and max(known.stamp[1:3]) > old:
+                known.stamp = None
+        try:
+            self._prepare()
+            handle, name = tempfile.mkstemp(dir=self._folder, suffix=".new")
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    pickle.dump(record, file, protocol=5)
+                Path(name).replace(self._file)
+            except BaseException:
+                Path(name).unlink(missing_ok=True)
+                raise
+            self._tidy()
+        except OSError:
+            return
+
+    def _prepare(self) -> None:
+        top = self._folder.parent
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for name, text in (("CACHEDIR.TAG", TAG), (".gitignore", "*\n")):
+            if not (top / name).exists():
+                (top / name).write_text(text, encoding="utf-8")
+
+    def _tidy(self) -> None:
+        ages = sorted((f.stat().st_mtime_ns, f) for f in self._folder.parent.glob("*/*.record"))
+        for _, file in ages[:-KEPT]:
+            file.unlink(missing_ok=True)
+
+
+class _Data(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if name not in _DATA.get(module, ()):
+            raise pickle.UnpicklingError(f"{module}.{name} is no data of kvlint's")
+        return super().find_class(module, name)
+
+
+def _read(tree: Tree, path: str) -> bytes | None:
+    try:
+        return tree.read(path)
+    except OSError:
+        return None
+
+
+def _text(tree: Tree, path: str) -> str:
+    try:
+        return decode(tree.read(path))
+    except (OSError, SyntaxError, LookupError, UnicodeError):
+        return ""  # the analysis cannot read it either
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
+
+
+def _own_digest() -> str:
+    """How kvlint's own files look: who works on a rule is not told what the old one found."""
+    seen: list[tuple[str, int, int]] = []
+    folders = [os.path.dirname(kvlint.__file__)]  # noqa: PTH120 (a path object takes longer)
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir():
+                    if entry.name != "__pycache__":
+                        folders.append(entry.path)
+                elif entry.name.endswith((".py", ".toml")):
+                    status = entry.stat()
+                    seen.append((entry.path, status.st_size, status.st_mtime_ns))
+    return _digest(repr(sorted(seen)))
