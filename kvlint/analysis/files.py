@@ -8,14 +8,13 @@ import os
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
 
 from kvlint.analysis.bodies import Body, Mark
 from kvlint.analysis.depth import MAX_DEPTH, MAX_TEXT
+from kvlint.analysis.memory import Contents, Listed, Memory, Nothing, Search
 from kvlint.analysis.outline import ClassOutline, Definition, Outline, outline
-from kvlint.analysis.vocabulary import speaks_of_memory
 from kvlint.findings import Fault, Span
 from kvlint.tree import Tree, decode
 
@@ -31,19 +30,48 @@ class Basis:
     words: set[str] = field(default_factory=set)
 
 
-class Files:
-    """Texts by path, in the order of paths. `faults`: files that could not be read or parsed."""
+class Texts(Mapping[str, str]):
+    """The texts of files of a tree, each read when it is first asked for; one that cannot be
+    read is empty: whoever asked for it is told so by others."""
 
-    def __init__(self, texts: dict[str, str], faults: list[Fault] | None = None) -> None:
-        self.texts = dict(sorted(texts.items()))
-        self.faults = faults or []
+    def __init__(self, tree: Tree, paths: Iterable[str]) -> None:
+        self._tree = tree
+        self._read: dict[str, str | None] = dict.fromkeys(sorted(paths))
+
+    def __getitem__(self, path: str) -> str:
+        text = self._read[path]
+        if text is None:
+            try:
+                text = decode(self._tree.read(path))
+            except (OSError, UnicodeError, LookupError, SyntaxError):
+                text = ""
+            self._read[path] = text
+        return text
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._read
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._read)
+
+    def __len__(self) -> int:
+        return len(self._read)
+
+
+class Files:
+    """Texts by path, in the order of paths. `faults`: files that could not be parsed."""
+
+    def __init__(self, texts: Mapping[str, str], memory: Memory | None = None) -> None:
+        self.texts = texts if isinstance(texts, Texts) else dict(sorted(texts.items()))
+        self.faults: list[Fault] = []
+        self._memory = memory or Nothing()
         self.basis = Basis()
         self._start: str | None = None
         self._outlines: dict[str, Outline | None] = {}
         self._bodies: dict[str, Body | None] = {}
         self._lost: dict[str, str] = {}  # why there is no body, until it is said
         self._defined: dict[str, list[str]] | None = None
-        self._found: dict[tuple[str, str], tuple[list[Definition], set[str]]] = {}
+        self._found: dict[tuple[str, str], tuple[list[Definition], frozenset[str]]] = {}
 
     def begin(self, path: str) -> None:
         """Let rules start from this file alone, as if nothing had been asked before.
@@ -53,38 +81,32 @@ class Files:
         self._start = path
         self.basis = Basis()
 
-    @classmethod
-    def open(cls, tree: Tree, files: Iterable[str]) -> Self:
-        """Read `files` of the tree; keep those that speak of cache memory."""
-        texts: dict[str, str] = {}
-        faults: list[Fault] = []
-        for path in files:
-            try:
-                data = tree.read(path)
-            except OSError as error:
-                faults.append(_fault(path, "unreadable", str(error.strerror or error)))
-                continue
-            if not speaks_of_memory(data):
-                continue
-            try:
-                texts[path] = decode(data)
-            except (UnicodeError, LookupError, SyntaxError) as error:
-                faults.append(_fault(path, "invalid-encoding", str(error)))
-        return cls(texts, faults)
-
     def outline(self, path: str) -> Outline | None:
         self.basis.files.add(path)
         if path not in self._outlines:
-            self._outlines[path] = None
-            try:
-                self._outlines[path] = outline(path, self.texts[path])
-            except SyntaxError as error:
-                line, column = error.lineno or 1, max(error.offset or 1, 1)
-                span = Span(path, line, column, line, column + 1)
-                self.faults.append(Fault("invalid-syntax", span, error.msg or "invalid syntax"))
-            except (ValueError, RecursionError, MemoryError) as error:
-                self.faults.append(_fault(path, "invalid-syntax", f"cannot be parsed: {error}"))
+            kept = self._memory.contents(path)
+            self._outlines[path] = (
+                Outline(
+                    path, lambda: self.texts[path], kept.definitions, kept.classes, kept.imports
+                )
+                if kept
+                else self._outlined(path)
+            )
         return self._outlines[path]
+
+    def _outlined(self, path: str) -> Outline | None:
+        try:
+            made = outline(path, self.texts[path])
+        except SyntaxError as error:
+            line, column = error.lineno or 1, max(error.offset or 1, 1)
+            span = Span(path, line, column, line, column + 1)
+            self.faults.append(Fault("invalid-syntax", span, error.msg or "invalid syntax"))
+            return None
+        except (ValueError, RecursionError, MemoryError) as error:
+            self.faults.append(_fault(path, "invalid-syntax", f"cannot be parsed: {error}"))
+            return None
+        self._memory.keep_contents(path, Contents(made.definitions, made.classes, made.imports))
+        return made
 
     def definition(self, key: str) -> Definition | None:
         path, _, name = key.partition("::")
@@ -104,23 +126,30 @@ class Files:
         key = definition.key
         self.basis.files.add(definition.path)
         if key not in self._bodies:
-            from kvlint.analysis.lower import lower
-
-            self._bodies[key] = None
             source = self.outline(definition.path)
-            if definition.too_deep:
-                self._lost[key] = f"an expression has more than {MAX_DEPTH} levels"
-            elif source is not None and source.size(definition) > MAX_TEXT:
-                self._lost[key] = f"it has more than {MAX_TEXT >> 10} KiB of text"
-            elif source is not None:
-                try:
-                    self._bodies[key] = lower(source, definition)
-                except Exception as error:  # a body that cannot be lowered costs only itself
-                    deep = isinstance(error, RecursionError)
-                    said = f"{type(error).__name__}: {error}"
-                    self._lost[key] = "it nests too deep" if deep else said
-                    _debug(definition, error)
+            kept = self._memory.body(source, definition) if source else None
+            self._bodies[key] = kept or (self._lowered(source, definition) if source else None)
         return self._bodies[key]
+
+    def _lowered(self, source: Outline, definition: Definition) -> Body | None:
+        if definition.too_deep:
+            self._lost[definition.key] = f"an expression has more than {MAX_DEPTH} levels"
+            return None
+        if source.size(definition) > MAX_TEXT:
+            self._lost[definition.key] = f"it has more than {MAX_TEXT >> 10} KiB of text"
+            return None
+        from kvlint.analysis.lower import lower  # brings libcst, which a kept body never needs
+
+        try:
+            made = lower(source, definition)
+        except Exception as error:  # a body that cannot be lowered costs only itself
+            deep = isinstance(error, RecursionError)
+            said = f"{type(error).__name__}: {error}"
+            self._lost[definition.key] = "it nests too deep" if deep else said
+            _debug(definition, error)
+            return None
+        self._memory.keep_body(source, made)
+        return made
 
     def span(self, body: Body, mark: Mark) -> Span:
         return Span(body.definition.path, *body.at(mark))
@@ -200,30 +229,49 @@ class Files:
         self.basis.words.add(word)
         key = (how, word)
         if key not in self._found:
-            found: list[Definition] = []
-            files: set[str] = set()
-            for path, text in self.texts.items():
-                if word not in text:
-                    continue
-                hits = [at for at in occurrences(text, name) if fits(text, at)]
-                if hits:
-                    files.add(path)
-                    found.extend(self._covering(path, hits))
-                if len(found) > MANY_PLACES:
-                    break
-            self._found[key] = (found, files)
+            kept = self._memory.search(how, word)
+            self._found[key] = self._recalled(kept) if kept else self._searched(key, name, fits)
         found, files = self._found[key]
         self.basis.files |= files
+        return found
+
+    def _searched(
+        self, key: tuple[str, str], name: str, fits: Callable[[str, int], bool]
+    ) -> tuple[list[Definition], frozenset[str]]:
+        word = key[1]
+        found: list[Definition] = []
+        files: set[str] = set()
+        for path, text in self.texts.items():
+            if word not in text:
+                continue
+            hits = [at for at in occurrences(text, name) if fits(text, at)]
+            if hits:
+                files.add(path)
+                found.extend(self._covering(path, hits))
+            if len(found) > MANY_PLACES:
+                break
+        self._memory.keep_search(*key, Search(tuple(d.key for d in found), frozenset(files)))
+        return found, frozenset(files)
+
+    def _recalled(self, kept: Search) -> tuple[list[Definition], frozenset[str]]:
+        found = [self.definition(key) for key in kept.definitions]
+        return [one for one in found if one is not None], kept.files
+
+    def listed(self, path: str) -> Listed:
+        """What a file defines, as far as its text alone tells."""
+        found = self._memory.listed(path)
+        if found is None:
+            found = _listed(self.texts[path])
+            self._memory.keep_listed(path, found)
         return found
 
     def defined(self, name: str) -> list[str]:
         """Keys `path::qualified.name` of functions and classes with this last name."""
         self.basis.words.add(name)
         if self._defined is None:
-            pattern = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.M)
             table: dict[str, list[str]] = defaultdict(list)
-            for path, text in self.texts.items():
-                for short in set(pattern.findall(text)):
+            for path in self.texts:
+                for short in self.listed(path).defined:
                     table[short].append(path)
             self._defined = table
         keys: list[str] = []
@@ -234,6 +282,18 @@ class Files:
             full = (*found.definitions, *found.classes)
             keys.extend(f"{path}::{key}" for key in full if key.rpartition(".")[2] == name)
         return keys
+
+
+_DEFINED = re.compile(r"\n[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)")
+_DERIVED = re.compile(r"\n[ \t]*class[ \t]+(\w+)\(([^()]*)\)")
+
+
+def _listed(text: str) -> Listed:
+    # By text alone: most files need no outline for it. In front stands a line end, which a search
+    # finds faster than the beginning of a line.
+    text = f"\n{text}"
+    defined = tuple(sorted(set(_DEFINED.findall(text))))
+    return Listed(defined, tuple((name, bases) for name, bases in _DERIVED.findall(text)))
 
 
 def occurrences(text: str, name: str) -> Iterator[int]:

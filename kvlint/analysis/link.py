@@ -5,11 +5,12 @@ class an object has.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kvlint.analysis.bodies import Body, CallSite, Store
 from kvlint.analysis.files import MANY_PLACES, occurrences
 from kvlint.analysis.forms import normal
+from kvlint.analysis.memory import Memory
 from kvlint.analysis.names import Names
 from kvlint.analysis.outline import Definition
 from kvlint.analysis.terms import (
@@ -25,14 +26,13 @@ from kvlint.analysis.terms import (
     replace,
 )
 from kvlint.analysis.vocabulary import apis
-from kvlint.findings import Fault
 
 
 class Program(Names):
     """What is known of a project; memos of other modules are kept here too."""
 
-    def __init__(self, texts: dict[str, str], faults: list[Fault] | None = None) -> None:
-        super().__init__(texts, faults)
+    def __init__(self, texts: Mapping[str, str], memory: Memory | None = None) -> None:
+        super().__init__(texts, memory)
         self._forget()
 
     def begin(self, path: str) -> None:

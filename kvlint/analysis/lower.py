@@ -52,7 +52,7 @@ def lower(outline: Outline, definition: Definition) -> Body:
     The tree is dropped: the few bodies whose places are asked for are lowered once more,
     and a mark is the number of the node in the order of lowering, the same each time.
     """
-    body = Body(definition, places=lambda: _places(outline, definition))
+    body = Body(definition, places=lambda: places_of(outline, definition))
     _run(outline, body)
     return body
 
@@ -75,7 +75,8 @@ def _run(outline: Outline, body: Body) -> tuple[cst.Module, int, list[cst.CSTNod
     return module, offset, statements.nodes
 
 
-def _places(outline: Outline, definition: Definition) -> dict[Mark, Place]:
+def places_of(outline: Outline, definition: Definition) -> dict[Mark, Place]:
+    """Where the marks of a definition's body stand; it is lowered once more for it."""
     module, offset, nodes = _run(outline, Body(definition))
     try:
         found = places(module)

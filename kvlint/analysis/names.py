@@ -1,12 +1,11 @@
 """Names of a project: what a dotted name means, and which class is a kind of which."""
 
-import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from kvlint.analysis.files import Files
+from kvlint.analysis.memory import Memory
 from kvlint.analysis.outline import Definition, module_of
-from kvlint.findings import Fault
 
 MANY_BASES = 60  # no real class has as many; what does is not followed to its end
 
@@ -26,12 +25,9 @@ def modules(paths: Iterable[str]) -> dict[str, str]:
     return {name: path for name, path in shorter.items() if path is not None} | whole
 
 
-_DERIVED = re.compile(r"^[ \t]*class[ \t]+(\w+)\(([^()]*)\)", re.M)
-
-
 class Names(Files):
-    def __init__(self, texts: dict[str, str], faults: list[Fault] | None = None) -> None:
-        super().__init__(texts, faults)
+    def __init__(self, texts: Mapping[str, str], memory: Memory | None = None) -> None:
+        super().__init__(texts, memory)
         self._modules = modules(texts)
         self._families: dict[str, tuple[str, ...]] = {}
         self._children: dict[str, list[tuple[str, str]]] | None = None
@@ -106,10 +102,9 @@ class Names(Files):
     def heirs(self, class_key: str) -> list[str]:
         """Classes of the project that derive from this one, by way of others too."""
         if self._children is None:
-            # By text first: most files need no outline for it.
             table: dict[str, list[tuple[str, str]]] = defaultdict(list)
-            for path, text in self.texts.items():
-                for name, bases in _DERIVED.findall(text):
+            for path in self.texts:
+                for name, bases in self.listed(path).derived:
                     for base in bases.split(","):
                         table[base.strip().rpartition(".")[2]].append((path, name))
             self._children = table

@@ -7,7 +7,7 @@ until somebody asks for them.
 import ast
 import warnings
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from kvlint.analysis.depth import nests_too_deep
@@ -76,12 +76,22 @@ class ClassOutline:
 
 @dataclass(slots=True)
 class Outline:
+    """`source` gives the text: what is only looked up needs none."""
+
     path: str
-    lines: list[str]
+    source: Callable[[], str]
     definitions: dict[str, Definition] = field(default_factory=dict)
     classes: dict[str, ClassOutline] = field(default_factory=dict)
     imports: dict[str, str] = field(default_factory=dict)
     _by_line: list[Definition] | None = None
+    _lines: list[str] | None = None
+
+    @property
+    def lines(self) -> list[str]:
+        if self._lines is None:
+            # Only line feeds: `splitlines` also cuts at form feeds and the like, Python does not.
+            self._lines = [f"{line}\n" for line in self.source().split("\n")]
+        return self._lines
 
     def at(self, line: int) -> Definition | None:
         if self._by_line is None:
@@ -121,8 +131,7 @@ def outline(path: str, source: str) -> Outline:
         if older is None:
             raise
         tree = _parsed(older)
-    # Only line feeds: `splitlines` also cuts at form feeds and the like, Python does not.
-    result = Outline(path, [f"{line}\n" for line in source.split("\n")])
+    result = Outline(path, lambda: source)
     package = module_of(path).split(".")
     if not path.endswith("__init__.py"):
         package = package[:-1]

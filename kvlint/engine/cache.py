@@ -8,6 +8,7 @@ cannot be read or written costs nothing but time.
 """
 
 import hashlib
+import io
 import os
 import pickle
 import re
@@ -15,11 +16,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from shutil import rmtree
+from typing import Any, TypeVar
 
 import kvlint
+from kvlint.analysis.memory import Listed, Search
 from kvlint.analysis.vocabulary import own_names, speaks_of_memory
 from kvlint.engine.discover import Stamp, stamp_on_disk
 from kvlint.engine.syntax import Looked
@@ -36,6 +40,8 @@ TICK = 2_000_000_000  # ns, generously
 # Records beyond these, the oldest ones, are of versions and choices that nobody uses any more.
 KEPT = 12
 
+T = TypeVar("T")
+
 # The only classes that a record may name, by module.
 _DATA = {
     "kvlint.engine.cache": {"Known", "Record"},
@@ -48,6 +54,16 @@ _DATA = {
         "Counterexample", "Entry", "Least", "Most", "Number", "Own", "Product", "Quotient",
         "Relation", "Starts", "Unknown",
     },
+    "kvlint.engine.facts": {"Kept"},
+    "kvlint.analysis.memory": {"Contents", "Listed", "Search"},
+    "kvlint.analysis.outline": {"ClassOutline", "Definition"},
+    "kvlint.analysis.bodies": {"CallSite", "Guard", "Loop", "Root", "Store", "Where"},
+    "kvlint.analysis.terms": {
+        "Arange", "Call", "Choice", "Each", "Field", "Fold", "Global", "Index", "Item", "Literal",
+        "Many", "Mapping", "Not", "Opaque", "Operation", "Parameter", "Running", "Sequence",
+        "Slice", "This",
+    },
+    "builtins": {"Ellipsis", "complex"},
 }  # fmt: skip
 
 _NAME = re.compile(r"\w+")
@@ -58,7 +74,8 @@ class Known:
     """A file: how it looked, what it holds and, once asked, what was said of it.
 
     `stamp` is None where it proves nothing; `digest` where the file cannot be read; `speaks`:
-    whether it speaks of cache memory. `unit` is what rules find from it.
+    whether it speaks of cache memory. `unit` is what rules find from it, `listed` the names that
+    its text seems to define.
     """
 
     stamp: Stamp | None
@@ -66,6 +83,7 @@ class Known:
     speaks: bool
     looked: Looked | None = None
     unit: Unit | None = None
+    listed: Listed | None = None
 
     def looks(self, stamp: Stamp | None) -> bool:
         """Whether the file looks as it did."""
@@ -74,14 +92,15 @@ class Known:
 
 @dataclass(slots=True)
 class Record:
-    """All that is remembered: every `unit` in it is right for `files` as they stand in it."""
+    """All that is remembered: every unit and search is right for `files` as they stand in it."""
 
     files: dict[str, Known] = field(default_factory=dict)
+    searches: dict[tuple[str, str], Search] = field(default_factory=dict)
     changed: bool = False  # since it was read
     _seen: set[str] = field(default_factory=set)  # read in this run
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Record, (self.files,)
+        return Record, (self.files, self.searches)
 
     def update(
         self, tree: Tree, paths: Iterable[str], stamp_of: Callable[[str], Stamp | None]
@@ -137,7 +156,9 @@ class Record:
         if not speaking:
             return
         units = [known for known in self.files.values() if known.unit is not None]
-        words = frozenset().union(*(known.unit.words for known in units if known.unit))
+        words = frozenset(word for _, word in self.searches).union(
+            *(known.unit.words for known in units if known.unit)
+        )
         held: set[str] = set()
         for path in speaking:
             text = _text(tree, path)
@@ -147,8 +168,14 @@ class Record:
             unit = known.unit
             if unit and not (unit.files.isdisjoint(speaking) and unit.words.isdisjoint(held)):
                 known.unit = None
+        self.searches = {
+            (how, word): search
+            for (how, word), search in self.searches.items()
+            if search.files.isdisjoint(speaking) and word not in held
+        }
 
     def _forget_units(self) -> None:
+        self.searches = {}
         for known in self.files.values():
             known.unit = None
 
@@ -164,15 +191,19 @@ class Cache:
         self._folder = folder / kvlint.__version__
         codes = [(rule.code, type(rule).__module__) for rule in rules]
         key = (root.as_posix(), codes, own_names(), sys.version, _own_digest())
-        self._file = self._folder / f"{_digest(repr(key))}.record"
+        self._file = self._folder / f"{digest_of(repr(key))}.record"
+
+    @property
+    def facts(self) -> Path | None:
+        """Where to keep what is known of single files; None where nothing is to be written."""
+        return self._file.with_suffix(".facts") if self._writes else None
 
     def load(self) -> Record:
         try:
-            with self._file.open("rb") as file:
-                found = _Data(file).load()
-        except Exception:  # whatever is wrong with it, it is not ours to say
+            data = self._file.read_bytes()
+        except OSError:
             return Record()
-        return found if isinstance(found, Record) else Record()
+        return load(data, Record) or Record()
 
     def save(self, record: Record) -> None:
         """Silent where nothing can be written: that is for another run to mind."""
@@ -182,31 +213,45 @@ class Cache:
         for known in record.files.values():
             if known.stamp is not None and max(known.stamp[1:3]) > old:
                 known.stamp = None
-        try:
-            self._prepare()
-            handle, name = tempfile.mkstemp(dir=self._folder, suffix=".new")
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    pickle.dump(record, file, protocol=5)
-                Path(name).replace(self._file)
-            except BaseException:
-                Path(name).unlink(missing_ok=True)
-                raise
+        with suppress(OSError):
+            write(self._file, record)
             self._tidy()
-        except OSError:
-            return
 
-    def _prepare(self) -> None:
+    def prepare(self) -> None:
+        """Make the folders, so that tools for backups and versions leave them alone."""
         top = self._folder.parent
-        self._folder.mkdir(parents=True, exist_ok=True)
-        for name, text in (("CACHEDIR.TAG", TAG), (".gitignore", "*\n")):
-            if not (top / name).exists():
-                (top / name).write_text(text, encoding="utf-8")
+        with suppress(OSError):
+            (self.facts or self._folder).mkdir(parents=True, exist_ok=True)
+            for name, text in (("CACHEDIR.TAG", TAG), (".gitignore", "*\n")):
+                if not (top / name).exists():
+                    (top / name).write_text(text, encoding="utf-8")
 
     def _tidy(self) -> None:
         ages = sorted((f.stat().st_mtime_ns, f) for f in self._folder.parent.glob("*/*.record"))
         for _, file in ages[:-KEPT]:
+            rmtree(file.with_suffix(".facts"), ignore_errors=True)
             file.unlink(missing_ok=True)
+
+
+def load(data: bytes, kind: type[T]) -> T | None:
+    """What was written, None where it is anything else, or damaged."""
+    try:
+        found = _Data(io.BytesIO(data)).load()
+    except Exception:  # a damaged record fails in any way, and costs nothing but time
+        return None
+    return found if isinstance(found, kind) else None
+
+
+def write(file: Path, found: object) -> None:
+    """As a whole or not at all. Raises OSError."""
+    handle, name = tempfile.mkstemp(dir=file.parent, suffix=".new")
+    try:
+        with os.fdopen(handle, "wb") as new:
+            pickle.dump(found, new, protocol=5)
+        Path(name).replace(file)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
 
 
 class _Data(pickle.Unpickler):
@@ -230,7 +275,7 @@ def _text(tree: Tree, path: str) -> str:
         return ""  # the analysis cannot read it either
 
 
-def _digest(text: str) -> str:
+def digest_of(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
 
 
@@ -247,4 +292,4 @@ def _own_digest() -> str:
                 elif entry.name.endswith((".py", ".toml")):
                     status = entry.stat()
                     seen.append((entry.path, status.st_size, status.st_mtime_ns))
-    return _digest(repr(sorted(seen)))
+    return digest_of(repr(sorted(seen)))

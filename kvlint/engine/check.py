@@ -2,8 +2,9 @@
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kvlint.engine.cache import Cache, Record
 from kvlint.engine.discover import Files, discover
@@ -13,6 +14,9 @@ from kvlint.engine.unit import Unit, unit
 from kvlint.engine.workers import Died, can_fork, done, each
 from kvlint.findings import Directive, Fault, Finding, Report
 from kvlint.rule import Rule
+
+if TYPE_CHECKING:
+    from kvlint.analysis.memory import Search
 
 # From this many files on, two processes share the work.
 APART = 30
@@ -58,12 +62,15 @@ def check_files(
     cache: Cache | None = None,
 ) -> Report:
     """`check` for files that are chosen already; what is in `cache` is not asked again."""
-    record = cache.load() if cache is not None else Record()
+    record, folder = Record(), None
+    if cache is not None:
+        record, folder = cache.load(), cache.facts
+        cache.prepare()
     collecting = gc.isenabled()
     # Terms and trees only grow during a run: collecting them would cost a third of it.
     gc.disable()
     try:
-        lost = _fill(record, files, rules, on_progress or _ignore)
+        lost = _fill(record, files, rules, on_progress or _ignore, folder)
     finally:
         if collecting:
             gc.enable()
@@ -76,7 +83,11 @@ def check_files(
 
 
 def _fill(
-    record: Record, files: Files, rules: Sequence[Rule], on_progress: OnProgress
+    record: Record,
+    files: Files,
+    rules: Sequence[Rule],
+    on_progress: OnProgress,
+    folder: Path | None,
 ) -> dict[str, str]:
     """Ask for what the record does not tell yet about the reported files. Files about which
     nothing could be found out, with the reason."""
@@ -89,11 +100,12 @@ def _fill(
     starts = [path for path in starts if record.files[path].unit is None]
     unread = [path for path in reported if record.files[path].looked is None]
     lost: dict[str, str] = {}
-    for task, answer in _answers(record, files, rules, starts, unread, on_progress):
+    for task, answer in _answers(record, files, rules, starts, unread, on_progress, folder):
         if isinstance(answer, Died):
             lost.update(dict.fromkeys(task.paths, answer.how))
             continue
-        for path, found in zip(task.paths, answer, strict=True):
+        record.searches |= answer.searches
+        for path, found in zip(task.paths, answer.found, strict=True):
             if isinstance(found, Unit):
                 record.files[path].unit = found
             else:
@@ -111,7 +123,12 @@ class _Task:
     by_rules: bool
 
 
-Answer = tuple[Unit | Looked, ...]
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What was found from or said of each file of a task, and what was searched for."""
+
+    found: tuple[Unit | Looked, ...]
+    searches: dict[tuple[str, str], "Search"] = field(default_factory=dict)
 
 
 def _answers(
@@ -121,25 +138,38 @@ def _answers(
     starts: Sequence[str],
     unread: Sequence[str],
     on_progress: OnProgress,
-) -> Iterator[tuple[_Task, Answer | Died]]:
+    folder: Path | None,
+) -> Iterator[tuple[_Task, _Answer | Died]]:
     """Every task with its answer, as they come; by processes where that is worth it."""
-    if starts:
-        from kvlint.analysis.link import Program  # brings the parser
-
-        speaking = [path for path in files.known if record.files[path].speaks]
-        program = Program.open(files.tree, speaking)
-        starts = sorted(starts, key=lambda path: (-len(program.texts.get(path, "")), path))
-
-    def work(task: _Task) -> Answer:
-        if task.by_rules:
-            return tuple(unit(program, rules, path) for path in task.paths)
-        return tuple(look(files.tree, path) for path in task.paths)
-
     apart = len(starts) + len(unread) // CHUNK >= APART and can_fork()
+    if starts:
+        from kvlint.analysis.files import Texts
+        from kvlint.analysis.link import Program
+        from kvlint.engine.facts import Facts
+
+        memory = Facts(record, folder)
+        speaking = [path for path in files.known if record.files[path].speaks]
+        program = Program(Texts(files.tree, speaking), memory)
+        starts = sorted(starts, key=lambda path: (-files.size(path), path))
+        if apart:
+            # What every process needs is made before they part.
+            for path in program.texts:
+                program.listed(path)
+
+    def work(task: _Task) -> _Answer:
+        if task.by_rules:
+            units = tuple(unit(program, rules, path) for path in task.paths)
+            return _Answer(units, memory.searches())
+        return _Answer(tuple(look(files.tree, path) for path in task.paths))
+
+    def finish() -> None:
+        if starts:
+            memory.flush()
+
     size = CHUNK if apart else 1
     tasks = [_Task((path,), True) for path in starts]
     tasks += [_Task(tuple(unread[at : at + size]), False) for at in range(0, len(unread), size)]
-    answers = each(tasks, work, WORKERS) if apart else ((t, done(work, t)) for t in tasks)
+    answers = each(tasks, work, WORKERS, finish) if apart else ((t, done(work, t)) for t in tasks)
     again: list[_Task] = []
     for number, (task, answer) in enumerate(answers, 1):
         on_progress(number, len(tasks))
@@ -150,7 +180,9 @@ def _answers(
     # What ended a process may have been its neighbours, or all that it had seen before: each
     # file of a lost task has one try of its own.
     for one in again:
-        yield from each([one], work, 1)
+        yield from each([one], work, 1, finish)
+    if not apart:
+        finish()
 
 
 def _report(

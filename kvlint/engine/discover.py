@@ -78,6 +78,11 @@ class Files:
         held = path in self.tree.overlay
         return None if held else self._walk.stamp(path)
 
+    def size(self, path: str) -> int:
+        """Bytes of a found file."""
+        stamp = self._walk.stamp(path)
+        return stamp[0] if stamp else 0
+
     def tells_of(self, path: str) -> bool:
         """Whether the reported files say all about a path: it is one of them, or it is gone."""
         at = bisect_left(self.reported, path)

@@ -40,18 +40,22 @@ def can_fork() -> bool:
 
 
 def each(
-    tasks: Sequence[Task], work: Callable[[Task], Result], workers: int
+    tasks: Sequence[Task],
+    work: Callable[[Task], Result],
+    workers: int,
+    finish: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[Task, Result | Died]]:
     """Each task with what `work` makes of it, in the order in which they end.
 
-    Tasks are begun in their order, one at a time in each of `workers` processes.
+    Tasks are begun in their order, one at a time in each of `workers` processes, each of which
+    ends with `finish`.
     """
     waiting = deque(tasks)
     busy: dict[Connection, _Worker[Task]] = {}
     try:
         while waiting or busy:
             while waiting and len(busy) < workers:
-                one = _start(work, waiting.popleft(), list(busy))
+                one = _start(work, finish, waiting.popleft(), list(busy))
                 busy[one.pipe] = one
             for pipe in wait(list(busy)):
                 assert isinstance(pipe, Connection)
@@ -97,18 +101,27 @@ def done(work: Callable[[Task], Result], task: Task) -> Result | Died:
 
 
 def _start(
-    work: Callable[[Task], Result], task: Task, others: Sequence[Connection]
+    work: Callable[[Task], Result],
+    finish: Callable[[], None],
+    task: Task,
+    others: Sequence[Connection],
 ) -> _Worker[Task]:
     fork = get_context("fork")
     ours, theirs = fork.Pipe()
-    process = fork.Process(target=_serve, args=(work, theirs, (ours, *others), task), daemon=True)
+    process = fork.Process(
+        target=_serve, args=(work, finish, theirs, (ours, *others), task), daemon=True
+    )
     process.start()
     theirs.close()
     return _Worker(process, ours, task)
 
 
 def _serve(
-    work: Callable[[Task], Result], pipe: Connection, others: Sequence[Connection], task: Task
+    work: Callable[[Task], Result],
+    finish: Callable[[], None],
+    pipe: Connection,
+    others: Sequence[Connection],
+    task: Task,
 ) -> None:
     # Ctrl-C reaches the whole group; the parent says what there is to say.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -126,6 +139,7 @@ def _serve(
                 pipe.send(Died(one_line(error)))
             task = pipe.recv()
     except (EOFError, OSError):  # nobody waits for more
+        done(lambda _: finish(), None)
         os._exit(0)
 
 
