@@ -227,35 +227,38 @@ class Files:
         """Definitions around the places of the identifier `name` that fit, in files that hold
         `word`; one more than `MANY_PLACES` at the most matter."""
         self.basis.words.add(word)
-        key = (how, word)
-        if key not in self._found:
-            kept = self._memory.search(how, word)
-            self._found[key] = self._recalled(kept) if kept else self._searched(key, name, fits)
-        found, files = self._found[key]
+        if (how, word) not in self._found:
+            self._found[how, word] = self._searched(how, name, word, fits)
+        found, files = self._found[how, word]
         self.basis.files |= files
         return found
 
     def _searched(
-        self, key: tuple[str, str], name: str, fits: Callable[[str, int], bool]
+        self, how: str, name: str, word: str, fits: Callable[[str, int], bool]
     ) -> tuple[list[Definition], frozenset[str]]:
-        word = key[1]
-        found: list[Definition] = []
-        files: set[str] = set()
-        for path, text in self.texts.items():
-            if word not in text:
-                continue
-            hits = [at for at in occurrences(text, name) if fits(text, at)]
+        kept = self._memory.search(how, word)
+        found: dict[str, list[Definition]] = {}
+        number = 0
+        for path in self.texts:
+            if kept is not None and path not in kept.doubtful:
+                keys = kept.found.get(path, ())
+                hits = [one for key in keys if (one := self.definition(key)) is not None]
+            else:
+                text = self.texts[path]
+                at = (
+                    [at for at in occurrences(text, name) if fits(text, at)] if word in text else []
+                )
+                hits = self._covering(path, at)
             if hits:
-                files.add(path)
-                found.extend(self._covering(path, hits))
-            if len(found) > MANY_PLACES:
+                found[path] = hits
+                number += len(hits)
+            if number > MANY_PLACES:
                 break
-        self._memory.keep_search(*key, Search(tuple(d.key for d in found), frozenset(files)))
-        return found, frozenset(files)
-
-    def _recalled(self, kept: Search) -> tuple[list[Definition], frozenset[str]]:
-        found = [self.definition(key) for key in kept.definitions]
-        return [one for one in found if one is not None], kept.files
+        whole = number <= MANY_PLACES
+        if kept is None or kept.doubtful:
+            by_key = {path: tuple(one.key for one in hits) for path, hits in found.items()}
+            self._memory.keep_search(how, word, Search(by_key, whole))
+        return [one for hits in found.values() for one in hits], frozenset(found)
 
     def listed(self, path: str) -> Listed:
         """What a file defines, as far as its text alone tells."""

@@ -34,10 +34,22 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Where a word was found: keys of definitions in order, and the files they lie in."""
+    """Where a word was found: for each file, in order, the keys of the definitions around it.
 
-    definitions: tuple[str, ...]
-    files: frozenset[str]
+    `whole`: all files were looked into, not only as many as it took to find too many places.
+    `doubtful`: files that have changed since, to be looked into again.
+    """
+
+    found: dict[str, tuple[str, ...]]
+    whole: bool
+    doubtful: frozenset[str] = frozenset()
+
+    def without(self, changed: frozenset[str]) -> "Search | None":
+        """What is left when these files have changed; None where that is no help."""
+        if not self.whole:
+            return None
+        rest = {path: keys for path, keys in self.found.items() if path not in changed}
+        return Search(rest, True, self.doubtful | changed)
 
 
 class Memory(Protocol):

@@ -152,27 +152,27 @@ class Record:
             # What a module's name means is up to which files there are.
             self._forget_units()
             return
-        speaking = {path for path in changed if self.files[path].speaks}
+        speaking = frozenset(path for path in changed if self.files[path].speaks)
         if not speaking:
             return
         units = [known for known in self.files.values() if known.unit is not None]
         words = frozenset(word for _, word in self.searches).union(
             *(known.unit.words for known in units if known.unit)
         )
-        held: set[str] = set()
-        for path in speaking:
-            text = _text(tree, path)
-            names = set(_NAME.findall(text))
-            held |= {w for w in words - held if names.issuperset(_NAME.findall(w)) and w in text}
+        held = {path: _held(_text(tree, path), words) for path in speaking}
+        anywhere = frozenset().union(*held.values())
         for known in units:
             unit = known.unit
-            if unit and not (unit.files.isdisjoint(speaking) and unit.words.isdisjoint(held)):
+            if unit and not (unit.files.isdisjoint(speaking) and unit.words.isdisjoint(anywhere)):
                 known.unit = None
-        self.searches = {
-            (how, word): search
-            for (how, word), search in self.searches.items()
-            if search.files.isdisjoint(speaking) and word not in held
-        }
+        for (how, word), search in list(self.searches.items()):
+            touched = frozenset(p for p in speaking if p in search.found or word in held[p])
+            if touched:
+                left = search.without(touched)
+                if left is None:
+                    del self.searches[how, word]
+                else:
+                    self.searches[how, word] = left
 
     def _forget_units(self) -> None:
         self.searches = {}
@@ -266,6 +266,12 @@ def _read(tree: Tree, path: str) -> bytes | None:
         return tree.read(path)
     except OSError:
         return None
+
+
+def _held(text: str, words: frozenset[str]) -> frozenset[str]:
+    """Those of the words that a text holds."""
+    names = set(_NAME.findall(text))
+    return frozenset(w for w in words if names.issuperset(_NAME.findall(w)) and w in text)
 
 
 def _text(tree: Tree, path: str) -> str:
