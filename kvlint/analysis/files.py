@@ -245,10 +245,8 @@ class Files:
                 hits = [one for key in keys if (one := self.definition(key)) is not None]
             else:
                 text = self.texts[path]
-                at = (
-                    [at for at in occurrences(text, name) if fits(text, at)] if word in text else []
-                )
-                hits = self._covering(path, at)
+                places = occurrences(text, name) if word in text else ()
+                hits = self._covering(path, [at for at in places if fits(text, at)])
             if hits:
                 found[path] = hits
                 number += len(hits)

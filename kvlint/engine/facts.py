@@ -25,11 +25,15 @@ _PARTS = (
 
 @dataclass(slots=True)
 class Kept:
-    """What is known of one file. `bodies`: name -> what the body rests on, and the body."""
+    """What is known of one file; bodies by name.
+
+    What is kept of a body: what it rests on, the body, and, once they were asked for, the places
+    of its marks, lines counted from the first of the definition.
+    """
 
     digest: bytes | None = None
     contents: Contents | None = None
-    bodies: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
+    bodies: dict[str, tuple[bytes, bytes, bytes | None]] = field(default_factory=dict)
 
 
 class Facts:
@@ -61,7 +65,7 @@ class Facts:
         if parts is None or len(parts) != len(_PARTS):
             return None
         body = Body(definition, **dict(zip(_PARTS, parts, strict=True)))
-        body.places = partial(_places, outline, definition)
+        body.places = partial(self._places, outline, definition)
         return body
 
     def keep_body(self, outline: Outline, body: Body) -> None:
@@ -71,8 +75,21 @@ class Facts:
         with suppress(RecursionError, pickle.PicklingError, TypeError):
             kept = pickle.dumps(parts, protocol=5)
             name = body.definition.name
-            self._of(outline.path).bodies[name] = (self._basis(outline, body.definition), kept)
+            self._of(outline.path).bodies[name] = self._basis(outline, body.definition), kept, None
             self._new.add(outline.path)
+            body.places = partial(self._places, outline, body.definition)
+
+    def _places(self, outline: Outline, definition: Definition) -> dict[Mark, Place]:
+        bodies, name, top = self._of(outline.path).bodies, definition.name, definition.first_line
+        basis, body, places = bodies[name]
+        found = None if places is None else load(places, dict)
+        if found is None:
+            from kvlint.analysis.lower import places_of  # brings libcst
+
+            found = _moved(places_of(outline, definition), -top)
+            bodies[name] = basis, body, pickle.dumps(found, protocol=5)
+            self._new.add(outline.path)
+        return _moved(found, top)
 
     def listed(self, path: str) -> Listed | None:
         return self._record.files[path].listed
@@ -98,8 +115,10 @@ class Facts:
         for path in sorted(self._new):
             kept = self._kept[path]
             # Another process may have asked for other bodies of the same file.
-            for name, body in self._loaded(path).bodies.items():
-                kept.bodies.setdefault(name, body)
+            for name, theirs in self._loaded(path).bodies.items():
+                ours = kept.bodies.setdefault(name, theirs)
+                if ours[2] is None and ours[:2] == theirs[:2]:
+                    kept.bodies[name] = theirs
             with suppress(OSError):
                 write(self._folder / digest_of(path), kept)
         self._new.clear()
@@ -132,7 +151,8 @@ class Facts:
         return made.digest()
 
 
-def _places(outline: Outline, definition: Definition) -> dict[Mark, Place]:
-    from kvlint.analysis.lower import places_of  # brings libcst: few bodies have to be shown
-
-    return places_of(outline, definition)
+def _moved(places: dict[Mark, Place], lines: int) -> dict[Mark, Place]:
+    return {
+        mark: (line + lines, column, end_line + lines, end_column)
+        for mark, (line, column, end_line, end_column) in places.items()
+    }
