@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from kvlint.analysis.outline import Definition
 from kvlint.analysis.terms import Call, Term
 
 Place = tuple[int, int, int, int]  # line, column, end line, end column; all from 1
+# Copies are made by calling the class where there are many: field by field takes ten times as long.
+
 Mark = int  # a node of the definition's tree; `Body.at` tells its place
 
 
@@ -26,6 +29,9 @@ class Where:
         """Whether each run that comes to `other` came through here before."""
         return other.block[: len(self.block)] == self.block and self.order < other.order
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Where, (self.block, self.order, self.loops)
+
 
 @dataclass(frozen=True, slots=True)
 class Loop:
@@ -42,12 +48,18 @@ class Root:
     place: Mark
     where: Where
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Root, (self.term, self.place, self.where)
+
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
     call: Call
     place: Mark
     where: Where
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CallSite, (self.call, self.place, self.where)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,16 +20,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import rmtree
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import kvlint
-from kvlint.analysis.memory import Listed, Search
 from kvlint.analysis.vocabulary import own_names, speaks_of_memory
 from kvlint.engine.discover import Stamp, stamp_on_disk
 from kvlint.engine.syntax import Looked
 from kvlint.engine.unit import Unit
 from kvlint.rule import Rule
 from kvlint.tree import Tree, decode
+
+if TYPE_CHECKING:
+    from kvlint.analysis.memory import Listed, Search
 
 FOLDER = ".kvlint_cache"
 TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Made by kvlint; may be deleted at any time.\n"
@@ -83,7 +85,7 @@ class Known:
     speaks: bool
     looked: Looked | None = None
     unit: Unit | None = None
-    listed: Listed | None = None
+    listed: "Listed | None" = None
 
     def looks(self, stamp: Stamp | None) -> bool:
         """Whether the file looks as it did."""
@@ -95,7 +97,7 @@ class Record:
     """All that is remembered: every unit and search is right for `files` as they stand in it."""
 
     files: dict[str, Known] = field(default_factory=dict)
-    searches: dict[tuple[str, str], Search] = field(default_factory=dict)
+    searches: dict[tuple[str, str], "Search"] = field(default_factory=dict)
     changed: bool = False  # since it was read
     _seen: set[str] = field(default_factory=set)  # read in this run
 

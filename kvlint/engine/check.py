@@ -1,6 +1,7 @@
 """The whole static run as one call: project, paths and rules in, a report out. No printing."""
 
 import gc
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,8 +11,8 @@ from kvlint.engine.cache import Cache, Record
 from kvlint.engine.discover import Files, discover
 from kvlint.engine.errors import FileError, InternalError, RuleError
 from kvlint.engine.syntax import Looked, look
+from kvlint.engine.tasks import Died, done
 from kvlint.engine.unit import Unit, unit
-from kvlint.engine.workers import Died, can_fork, done, each
 from kvlint.findings import Directive, Fault, Finding, Report
 from kvlint.rule import Rule
 
@@ -141,7 +142,7 @@ def _answers(
     folder: Path | None,
 ) -> Iterator[tuple[_Task, _Answer | Died]]:
     """Every task with its answer, as they come; by processes where that is worth it."""
-    apart = len(starts) + len(unread) // CHUNK >= APART and can_fork()
+    apart = len(starts) + len(unread) // CHUNK >= APART and hasattr(os, "fork")
     if starts:
         from kvlint.analysis.files import Texts
         from kvlint.analysis.link import Program
@@ -169,7 +170,12 @@ def _answers(
     size = CHUNK if apart else 1
     tasks = [_Task((path,), True) for path in starts]
     tasks += [_Task(tuple(unread[at : at + size]), False) for at in range(0, len(unread), size)]
-    answers = each(tasks, work, WORKERS, finish) if apart else ((t, done(work, t)) for t in tasks)
+    if apart:
+        from kvlint.engine.workers import each  # brings the standard library's processes
+
+        answers = each(tasks, work, WORKERS, finish)
+    else:
+        answers = ((task, done(work, task)) for task in tasks)
     again: list[_Task] = []
     for number, (task, answer) in enumerate(answers, 1):
         on_progress(number, len(tasks))

@@ -6,26 +6,16 @@ tasks and results go through pipes. A worker that dies costs the task it was at,
 
 import os
 import signal
-import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing import get_all_start_methods, get_context
+from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Generic, TypeVar
+from typing import Generic
 
 from kvlint.engine.errors import one_line
-
-Task = TypeVar("Task")
-Result = TypeVar("Result")
-
-
-@dataclass(frozen=True, slots=True)
-class Died:
-    """Why there is no result, in words: what was raised, or what ended the process."""
-
-    how: str
+from kvlint.engine.tasks import Died, Result, Task, done
 
 
 @dataclass(slots=True)
@@ -33,10 +23,6 @@ class _Worker(Generic[Task]):
     process: BaseProcess
     pipe: Connection
     task: Task
-
-
-def can_fork() -> bool:
-    return "fork" in get_all_start_methods()
 
 
 def each(
@@ -88,16 +74,6 @@ def _gave(worker: _Worker[Task], waiting: deque[Task]) -> bool:
         return False
     worker.task = waiting.popleft()
     return True
-
-
-def done(work: Callable[[Task], Result], task: Task) -> Result | Died:
-    """What `work` makes of a task, in this process."""
-    try:
-        return work(task)
-    except Exception as error:  # ours, whatever it is: it may cost this task and no other
-        if os.environ.get("KVLINT_DEBUG"):
-            traceback.print_exc()
-        return Died(one_line(error))
 
 
 def _start(
