@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 
 from kvlint.engine.check import check_files
@@ -23,7 +21,8 @@ def test_analysis_syntax_and_reporters_read_one_tree(project):
     root = project({"a.py": "n = 1\n", "pkg/b.py": "m = 2\n"})
     overlay = {"a.py": b"kv_cache = 1\n", "pkg/b.py": b"def f(:\n"}
     known = []
-    files = replace(discover(root, [root]), tree=Tree(root, overlay))
+    files = discover(root, [root])
+    files.tree = Tree(root, overlay)
     looks = rule(lambda program: known.append(program.texts) or iter([claim(span("a.py"))]))
     report = check_files(files, [looks])
     assert known == [{"a.py": "kv_cache = 1\n"}]

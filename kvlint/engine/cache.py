@@ -138,7 +138,6 @@ class Record:
 
     def distrust(self, tree: Tree) -> None:
         """Forget what was asked while files changed: nobody knows what was read."""
-        self.changed = True
         for path, known in self.files.items():
             if (known.speaks or path in self._seen) and path not in tree.overlay:
                 if not known.looks(stamp_on_disk(tree, path)):
@@ -209,7 +208,7 @@ class Cache:
 
     def save(self, record: Record) -> None:
         """Silent where nothing can be written: that is for another run to mind."""
-        if not (record.changed and self._writes):
+        if not self._writes:
             return
         old = time.time_ns() - TICK
         for known in record.files.values():

@@ -76,7 +76,8 @@ def check_files(
         if collecting:
             gc.enable()
     report, failures = _report(record, files, lost)
-    if cache is not None:
+    if cache is not None and record.changed:
+        record.distrust(files.tree)
         cache.save(record)
     for failure in failures:
         on_failure(failure)
@@ -111,8 +112,7 @@ def _fill(
                 record.files[path].unit = found
             else:
                 record.files[path].looked = found
-    if starts or unread:
-        record.distrust(files.tree)
+    record.changed |= bool(starts or unread)
     return lost
 
 

@@ -54,12 +54,12 @@ def each(
                     pipe.close()
                     yield worker.task, Died(_how(worker.process.exitcode))
                     continue
-                done = worker.task
+                ended = worker.task
                 if not (waiting and _gave(worker, waiting)):
                     del busy[pipe]
                     pipe.close()
                     worker.process.join()
-                yield done, result
+                yield ended, result
     finally:
         for worker in busy.values():
             worker.process.kill()
