@@ -95,7 +95,7 @@ def _wrapped(random: Random, text: str, pool: Sequence[str]) -> str:
         return text
     at = random.choice(places)
     inner = at.group()
-    for _ in range(random.choice((1, 1, 1, 2, 5, 20))):
+    for _ in range(random.choice((1, 1, 1, 2, 5, 20, 150))):
         if len(inner) < 5000:
             inner = random.choice(WRAPS).replace("{}", inner)
     return f"{text[: at.start()]}{inner}{text[at.end() :]}"
@@ -109,7 +109,7 @@ def _lines(random: Random, text: str) -> tuple[list[str], slice]:
 
 def _double_lines(random: Random, text: str, pool: Sequence[str]) -> str:
     lines, some = _lines(random, text)
-    lines[some] = lines[some] * random.choice((2, 2, 3, 40))
+    lines[some] = lines[some] * random.choice((2, 2, 3, 40, 400))
     return "\n".join(lines)
 
 
