@@ -109,6 +109,8 @@ class Names(Files):
                         table[base.strip().rpartition(".")[2]].append((path, name))
             self._children = table
         short = class_key.partition("::")[2].rpartition(".")[2]
+        if not short:
+            return []  # of a function, which is in no class
         self.basis.words.add(short)
         found: list[str] = []
         for path, name in self._children.get(short, ()):
