@@ -151,7 +151,6 @@ def _answers(
         memory = Facts(record, folder)
         speaking = [path for path in files.known if record.files[path].speaks]
         program = Program(Texts(files.tree, speaking), memory)
-        starts = sorted(starts, key=lambda path: (-files.size(path), path))
         if apart:
             # What every process needs is made before they part.
             for path in program.texts:
@@ -168,17 +167,17 @@ def _answers(
             memory.flush()
 
     size = CHUNK if apart else 1
-    tasks = [_Task((path,), True) for path in starts]
-    tasks += [_Task(tuple(unread[at : at + size]), False) for at in range(0, len(unread), size)]
+    units = [_Task((path,), True) for path in starts]
+    looks = [_Task(tuple(unread[at : at + size]), False) for at in range(0, len(unread), size)]
     if apart:
         from kvlint.engine.workers import each  # brings the standard library's processes
 
-        answers = each(tasks, work, WORKERS, finish)
+        answers = each(units, work, WORKERS, finish, looks)
     else:
-        answers = ((task, done(work, task)) for task in tasks)
+        answers = ((task, done(work, task)) for task in (*units, *looks))
     again: list[_Task] = []
     for number, (task, answer) in enumerate(answers, 1):
-        on_progress(number, len(tasks))
+        on_progress(number, len(units) + len(looks))
         if isinstance(answer, Died) and apart:
             again += [_Task((path,), task.by_rules) for path in task.paths]
         else:
