@@ -154,6 +154,10 @@ class Files:
     def span(self, body: Body, mark: Mark) -> Span:
         return Span(body.definition.path, *body.at(mark))
 
+    def text(self, definition: Definition) -> str:
+        source = self.outline(definition.path)
+        return source.text(definition) if source else ""
+
     def written(self, span: Span) -> str | None:
         """The source text of a span on one line, None where it takes several."""
         source = self.outline(span.path)

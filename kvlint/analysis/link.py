@@ -97,8 +97,18 @@ class Program(Names):
             return None
         self._typing.add(key)
         try:
-            for member in self.family(owner):
-                for body, store in self.stores(name, owner):
+            family = self.family(owner)
+            made = [f"{key.partition('::')[2].rpartition('.')[2]}(" for key in family]
+            # Only a method of the family, or who makes an object of it, can give it this field.
+            stores = [
+                store
+                for definition in self._writers(name, owner)
+                if f"{definition.path}::{definition.class_name}" in family
+                or any(call in self.text(definition) for call in (*made, "cls("))
+                for store in self._stores_in(definition, name)
+            ]
+            for member in family:
+                for body, store in stores:
                     if (store.key is not None) == keyed and store.of == This(member):
                         found = self.type_of(store.value, body)
                         if found:
@@ -262,33 +272,33 @@ class Program(Names):
 
         A name written in too many places is looked up in the files of `owner` alone.
         """
-        key = name
-        if name in self._stores:
-            if self._stores[name] or owner is None:
-                return self._stores[name]
-            key = f"{name} of {owner}"
-            if key in self._stores:
-                return self._stores[key]
-        self._stores[key] = []
-        if key == name:
-            found = self._search("written", name, name, lambda text, at: _written(text, at, name))
-        else:
-            found = []
-            for path in self.home(owner or ""):
-                text = self.texts[path]
-                hits = [at for at in occurrences(text, name) if _written(text, at, name)]
-                found.extend(self._covering(path, hits))
-        if len(found) > MANY_PLACES:
-            return self.stores(name, owner) if key == name and owner else []
-        result: list[tuple[Body, Store]] = []
-        for definition in found:
-            body = self.body(definition)
-            if body is None:
-                continue
-            result.extend((body, s) for s in body.stores if s.name == name)
-            result.extend(self._constructor_stores(body, name))
-        self._stores[key] = result
-        return result
+        key = f"{name} of {owner or ''}"
+        if key not in self._stores:
+            self._stores[key] = []
+            self._stores[key] = [
+                store
+                for definition in self._writers(name, owner)
+                for store in self._stores_in(definition, name)
+            ]
+        return self._stores[key]
+
+    def _writers(self, name: str, owner: str | None) -> list[Definition]:
+        """Definitions that seem to write a field of this name."""
+        found = self._search("written", name, name, lambda text, at: _written(text, at, name))
+        if len(found) <= MANY_PLACES:
+            return found
+        found = []
+        for path in self.home(owner) if owner else ():
+            text = self.texts[path]
+            hits = [at for at in occurrences(text, name) if _written(text, at, name)]
+            found.extend(self._covering(path, hits))
+        return found if len(found) <= MANY_PLACES else []
+
+    def _stores_in(self, definition: Definition, name: str) -> Iterator[tuple[Body, Store]]:
+        body = self.body(definition)
+        if body is not None:
+            yield from ((body, store) for store in body.stores if store.name == name)
+            yield from self._constructor_stores(body, name)
 
     def _constructor_stores(self, body: Body, name: str) -> Iterator[tuple[Body, Store]]:
         for site in body.calls:
