@@ -61,7 +61,8 @@ class Rule(ABC):
     `BAD` and `GOOD` are small modules that tests run: the rule reports the first, by default,
     and no rule reports the second. `BAD` holds one of the words of cache memory without which
     no file is read (`triggers` in `kvlint/analysis/vocabulary/nouns.toml`), `data_ptr` or
-    `num_slots` for example. `preview` rules are off until selected by their full code or name.
+    `num_slots` for example, or one of the rule's own `triggers`. `preview` rules are off until
+    selected by their full code or name.
     """
 
     # KV9xx is never used by the project: these codes are free for rules of one's own.
@@ -70,6 +71,7 @@ class Rule(ABC):
     confidence: ClassVar[Confidence] = Confidence.HIGH
     since: ClassVar[str]
     preview: ClassVar[bool] = False
+    triggers: ClassVar[frozenset[str]] = frozenset()
     BAD: ClassVar[str]
     GOOD: ClassVar[str]
 
@@ -86,7 +88,8 @@ class Rule(ABC):
         """Yield a claim for every place that makes this rule's assumption.
 
         A rule asks the program and never sees a syntax tree; what it yields is decided
-        elsewhere, so guards are handed over in the claim, not judged here.
+        elsewhere, so guards are handed over in the claim, not judged here. It is asked once for
+        each file (`program.starts()` names it), and only claims at places in that file are heard.
         """
 
     @classmethod

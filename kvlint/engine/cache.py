@@ -23,7 +23,7 @@ from shutil import rmtree
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import kvlint
-from kvlint.analysis.vocabulary import own_names, speaks_of_memory
+from kvlint.analysis.vocabulary import own_names
 from kvlint.engine.discover import Stamp, stamp_on_disk
 from kvlint.engine.syntax import Looked
 from kvlint.engine.unit import Unit
@@ -105,9 +105,14 @@ class Record:
         return Record, (self.files, self.searches)
 
     def update(
-        self, tree: Tree, paths: Iterable[str], stamp_of: Callable[[str], Stamp | None]
+        self,
+        tree: Tree,
+        paths: Iterable[str],
+        stamp_of: Callable[[str], Stamp | None],
+        speaks: Callable[[bytes], bool],
     ) -> None:
-        """Look at these files and forget what their changes make doubtful."""
+        """Look at these files and forget what their changes make doubtful. `speaks`: whether a
+        content is worth analysing."""
         changed: dict[str, Known | None] = {}
         for path in paths:
             known, stamp = self.files.get(path), stamp_of(path)
@@ -121,8 +126,7 @@ class Record:
                 known.stamp = stamp
                 continue
             changed[path] = known
-            speaks = data is not None and speaks_of_memory(data)
-            self.files[path] = Known(stamp, digest, speaks)
+            self.files[path] = Known(stamp, digest, data is not None and speaks(data))
         if changed:
             self._forget(tree, changed)
 

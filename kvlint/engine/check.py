@@ -12,6 +12,7 @@ from kvlint.engine.discover import Files, discover
 from kvlint.engine.errors import FileError, InternalError, RuleError
 from kvlint.engine.syntax import Looked, look
 from kvlint.engine.tasks import Died, done
+from kvlint.engine.triggers import speaker
 from kvlint.engine.unit import Unit, unit
 from kvlint.findings import Directive, Fault, Finding, Report
 from kvlint.rule import Rule
@@ -94,10 +95,11 @@ def _fill(
     """Ask for what the record does not tell yet about the reported files. Files about which
     nothing could be found out, with the reason."""
     reported = files.reported
-    record.update(files.tree, reported, files.stamp)
+    speaks = speaker(rules)
+    record.update(files.tree, reported, files.stamp, speaks)
     starts = [path for path in reported if record.files[path].speaks]
     if starts:
-        record.update(files.tree, files.known, files.stamp)
+        record.update(files.tree, files.known, files.stamp, speaks)
         record.keep(files.known)
     starts = [path for path in starts if record.files[path].unit is None]
     unread = [path for path in reported if record.files[path].looked is None]

@@ -86,14 +86,10 @@ def nouns() -> Nouns:
 
 
 @remembered
-def _triggers() -> tuple[bytes, ...]:
-    return tuple(sorted(word.encode() for word in nouns().triggers))
-
-
-def speaks_of_memory(source: bytes) -> bool:
-    """Whether a file can say anything about cache memory: without any of the triggers it says
-    nothing, and is not read further."""
-    return any(word in source for word in _triggers())
+def triggers() -> frozenset[str]:
+    """A file that says anything about cache memory holds one of these: a noun of the field, a
+    transport's call, a project's own name."""
+    return nouns().triggers | apis().transports.keys()
 
 
 @dataclass(frozen=True, slots=True)
