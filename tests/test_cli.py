@@ -33,9 +33,9 @@ def test_what_only_reads_documents_needs_neither_parser_nor_colours(arguments):
     script = f"""
 import sys
 sys.argv = ["kvlint", *{arguments!r}]
-from kvlint.cli import main
+from kvlint.cli import run
 try:
-    main()
+    run()
 finally:
     loaded = {{name.partition(".")[0] for name in sys.modules}}
     print("heavy:", sorted(loaded & {{"libcst", "rich", "torch"}}), file=sys.stderr)
@@ -69,18 +69,18 @@ def test_a_reader_that_leaves_early_causes_no_traceback(tmp_path):
     ],
 )
 def test_an_unknown_command_gets_a_suggestion(tmp_path, monkeypatch, capsys, command, hint):
-    from kvlint.cli import main
+    from kvlint.cli import run as command_line
 
     (tmp_path / "a.py").touch()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", ["kvlint", command])
     with pytest.raises(SystemExit, match="2"):
-        main()
+        command_line()
     assert capsys.readouterr().err == f"kvlint: no such command: {command}; {hint}\n"
 
 
 def test_a_failure_of_kvlint_itself_is_one_line_and_a_traceback_on_demand(monkeypatch, capsys):
-    from kvlint.cli import main
+    from kvlint.cli import run as command_line
 
     def fail():
         raise RuntimeError("two\nlines")
@@ -89,11 +89,11 @@ def test_a_failure_of_kvlint_itself_is_one_line_and_a_traceback_on_demand(monkey
     monkeypatch.setattr("sys.argv", ["kvlint", "rules"])
     monkeypatch.delenv("KVLINT_DEBUG", raising=False)
     with pytest.raises(SystemExit, match="2"):
-        main()
+        command_line()
     assert capsys.readouterr().err == (
         "kvlint: internal error: RuntimeError: two lines (KVLINT_DEBUG=1 shows where)\n"
     )
     monkeypatch.setenv("KVLINT_DEBUG", "1")
     with pytest.raises(SystemExit, match="2"):
-        main()
+        command_line()
     assert "Traceback" in capsys.readouterr().err

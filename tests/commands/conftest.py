@@ -3,7 +3,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kvlint.cli import main
+from kvlint.cli import run as command_line
 
 
 class Ran(NamedTuple):
@@ -19,7 +19,7 @@ def kvlint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     def run(*arguments: object) -> Ran:
         monkeypatch.setattr("sys.argv", ["kvlint", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
-            main()
+            command_line()
         out, err = capsys.readouterr()
         return Ran(ended.value.code, out, err)
 
