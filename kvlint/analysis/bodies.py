@@ -74,6 +74,11 @@ class Store:
     where: Where
     appended: bool = False
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Store, (
+            self.of, self.name, self.key, self.value, self.place, self.where, self.appended
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Guard:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from kvlint.analysis.bodies import Body, Mark
 from kvlint.analysis.depth import MAX_DEPTH, MAX_TEXT
-from kvlint.analysis.memory import Contents, Listed, Memory, Nothing, Search
+from kvlint.analysis.memory import Listed, Memory, Nothing, Search
 from kvlint.analysis.outline import ClassOutline, Definition, Outline, outline
 from kvlint.findings import Fault, Span
 from kvlint.tree import Tree, decode
@@ -105,7 +105,7 @@ class Files:
         except (ValueError, RecursionError, MemoryError) as error:
             self.faults.append(_fault(path, "invalid-syntax", f"cannot be parsed: {error}"))
             return None
-        self._memory.keep_contents(path, Contents(made.definitions, made.classes, made.imports))
+        self._memory.keep_contents(made)
         return made
 
     def definition(self, key: str) -> Definition | None:

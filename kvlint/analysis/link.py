@@ -45,6 +45,7 @@ class Program(Names):
         self._stores: dict[str, list[tuple[Body, Store]]] = {}
         self._returns: dict[str, Term | None] = {}
         self._callees: dict[tuple[Call, str], tuple[list[Definition], bool]] = {}
+        self._inlined: dict[tuple[Term, str, int], Term] = {}
         self._typing: set[str] = set()
         self.checks: dict[str, tuple[object, ...]] = {}  # memo of `guards`
         self.walked: dict[tuple[str, str], bool] = {}  # memo of `evidence`
@@ -231,8 +232,11 @@ class Program(Names):
 
     def inline(self, term: Term, body: Body, depth: int = 3) -> Term:
         """Replace calls of project functions by what they return, arguments put in."""
-        if depth == 0:
+        if depth == 0 or not term.kinds & Call.bit:
             return term
+        key = (term, body.definition.key, depth)
+        if key in self._inlined:
+            return self._inlined[key]
 
         def step(part: Term) -> Term | None:
             if not isinstance(part, Call):
@@ -247,7 +251,8 @@ class Program(Names):
             inner = self.body(found[0])
             return self.inline(put, inner or body, depth - 1)
 
-        return bounded(replace(term, step, (Call,)))
+        self._inlined[key] = bounded(replace(term, step, (Call,)))
+        return self._inlined[key]
 
     def substitute(
         self, term: Term, callee: Definition, bound: dict[str, Term], receiver: Term | None

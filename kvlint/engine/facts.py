@@ -25,7 +25,7 @@ _PARTS = (
 
 @dataclass(slots=True)
 class Kept:
-    """What is known of one file; bodies by name.
+    """What is known of one file; the bodies, by name, are right for what it holds.
 
     What is kept of a body: what it rests on, the body, and, once they were asked for, the places
     of its marks, lines counted from the first of the definition.
@@ -51,15 +51,23 @@ class Facts:
         kept = self._of(path)
         return kept.contents if kept.digest == self._record.files[path].digest else None
 
-    def keep_contents(self, path: str, contents: Contents) -> None:
-        if self._folder is not None:
-            kept = self._of(path)
-            kept.digest, kept.contents = self._record.files[path].digest, contents
-            self._new.add(path)
+    def keep_contents(self, outline: Outline) -> None:
+        if self._folder is None:
+            return
+        path, kept = outline.path, self._of(outline.path)
+        kept.digest = self._record.files[path].digest
+        kept.contents = Contents(outline.definitions, outline.classes, outline.imports)
+        kept.bodies = {
+            name: body
+            for name, body in kept.bodies.items()
+            if (there := outline.definitions.get(name)) and body[0] == self._basis(outline, there)
+        }
+        self._new.add(path)
 
     def body(self, outline: Outline, definition: Definition) -> Body | None:
-        found = self._of(outline.path).bodies.get(definition.name)
-        if found is None or found[0] != self._basis(outline, definition):
+        kept = self._of(outline.path)
+        found = kept.bodies.get(definition.name)
+        if found is None or kept.digest != self._record.files[outline.path].digest:
             return None
         parts = load(found[1], tuple)
         if parts is None or len(parts) != len(_PARTS):
@@ -115,7 +123,8 @@ class Facts:
         for path in sorted(self._new):
             kept = self._kept[path]
             # Another process may have asked for other bodies of the same file.
-            for name, theirs in self._loaded(path).bodies.items():
+            beside = self._loaded(path)
+            for name, theirs in beside.bodies.items() if beside.digest == kept.digest else ():
                 ours = kept.bodies.setdefault(name, theirs)
                 if ours[2] is None and ours[:2] == theirs[:2]:
                     kept.bodies[name] = theirs
