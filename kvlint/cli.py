@@ -89,6 +89,9 @@ def main() -> NoReturn:
 
 def run() -> NoReturn:
     """Run the command line and raise SystemExit. Never a traceback, unless KVLINT_DEBUG is set."""
+    # Closed streams are none. On one that is only for reading, writing fails as it should.
+    sys.stdout = sys.stdout or Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # Checked files may have any name and hold any text; the terminal's encoding may not.

@@ -61,6 +61,30 @@ def test_a_reader_that_leaves_early_causes_no_traceback(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("streams", "code", "err"),
+    [
+        (">&-", 2, "kvlint: cannot write to standard output: it is closed\n"),
+        (">/dev/full", 2, "kvlint: cannot write to standard output: No space left on device\n"),
+        ("2>&-", 1, ""),
+        ("2>/dev/full", 1, ""),
+        (">&- 2>&- <&-", 2, ""),
+    ],
+)
+def test_streams_that_take_nothing_cost_one_line_and_no_exit_code(tmp_path, streams, code, err):
+    (tmp_path / "broken.py").write_text("x = (\n")
+    command = f"{sys.executable} -m kvlint check --no-cache broken.py {streams}"
+    ran = subprocess.run(
+        ["sh", "-c", command], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (code, err)
+
+
+def test_a_complaint_that_nobody_can_read_is_still_an_exit_code(tmp_path):
+    command = f"{sys.executable} -m kvlint check missing.py 2>/dev/full"
+    assert subprocess.run(["sh", "-c", command], cwd=tmp_path, check=False).returncode == 2
+
+
+@pytest.mark.parametrize(
     ("command", "hint"),
     [
         ("chekc", "did you mean check?"),

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
+from kvlint.commands._stderr import say
 from kvlint.commands._stdout import write
 from kvlint.engine.errors import UsageError
 from kvlint.reporters import DATA, FORMATS, reporter
@@ -66,7 +65,7 @@ def write_all(found: Sequence[Output], view: View, counts: bool) -> list[str]:
             _print(output.format, view, counts)
     if not any(output.target is None and output.format not in DATA for output in found):
         # A format for programs has no place for what is hidden, and silence is no verdict.
-        click.echo(last_line(view), err=True)
+        say(last_line(view))
     return failed
 
 
