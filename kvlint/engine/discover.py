@@ -249,7 +249,15 @@ class _Walk:
                 elif name.endswith(".py") and entry.is_file(follow_symlinks=False):
                     path = start + name
                     if path not in ignored and not (picky and settings.exclude(path, name)):
-                        self._add(path, _stamp(entry.stat(follow_symlinks=False)), settings)
+                        self._met(entry, path, settings)
+
+    def _met(self, entry: os.DirEntry[str], file: str, settings: Settings) -> None:
+        try:
+            self._add(file, _stamp(entry.stat(follow_symlinks=False)), settings)
+        except FileNotFoundError:
+            pass  # it has gone since its folder was listed
+        except OSError as error:  # a folder that may be listed and not entered
+            self.unreadable.append(f"{os.path.relpath(file)}: {error.strerror}")
 
     def add(self, file: str, status: os.stat_result) -> None:
         """A file that somebody asked for."""

@@ -106,3 +106,19 @@ def test_a_notebook_is_named_and_not_read(project):
     files = discover(root, [root / "b.ipynb", root / "a.py"])
     assert files.reported == ("a.py",)
     assert files.unreadable == (f"{root}/b.ipynb: notebooks are not read",)
+
+
+def test_a_file_that_cannot_be_reached_is_named_and_the_rest_is_found(project):
+    root = project({"a.py": ""})
+    folder = root
+    while len(str(folder)) < 3900:
+        folder /= "d" * 180
+    folder.mkdir(parents=True)
+    # The folder can still be listed; the system takes no path as long as the file's.
+    at = os.open(folder, os.O_RDONLY)
+    os.close(os.open(f"{'f' * 240}.py", os.O_CREAT | os.O_WRONLY, dir_fd=at))
+    os.close(at)
+    files = discover(root, [root])
+    assert list(files.reported) == ["a.py"]
+    (line,) = files.unreadable
+    assert line.endswith(".py: File name too long")
