@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -41,6 +42,8 @@ TICK = 2_000_000_000  # ns, generously
 
 # Records beyond these, the oldest ones, are of versions and choices that nobody uses any more.
 KEPT = 12
+
+_SUM = 16  # bytes of the checksum in front
 
 T = TypeVar("T")
 
@@ -121,6 +124,8 @@ class Record:
             self._seen.add(path)
             self.changed = True
             data = _read(tree, path)
+            if data is None:
+                stamp = None  # whether it can be read is up to who asks, and not to the file alone
             digest = None if data is None else hashlib.blake2b(data, digest_size=16).digest()
             if known is not None and known.digest == digest and digest is not None:
                 known.stamp = stamp
@@ -129,6 +134,10 @@ class Record:
             self.files[path] = Known(stamp, digest, data is not None and speaks(data))
         if changed:
             self._forget(tree, changed)
+
+    def looks_into(self, paths: Iterable[str]) -> None:
+        """These files are read once more in this run, changed or not."""
+        self._seen.update(paths)
 
     def keep(self, paths: Iterable[str]) -> None:
         """Forget the files that are not among these: they are gone."""
@@ -140,14 +149,17 @@ class Record:
         if any(known.speaks for known in gone.values()):
             self._forget_units()
 
-    def distrust(self, tree: Tree) -> None:
-        """Forget what was asked while files changed: nobody knows what was read."""
+    def distrust(self, tree: Tree) -> list[str]:
+        """Forget what was asked while files changed, and tell which: nobody knows what was read."""
+        changed = []
         for path, known in self.files.items():
             if (known.speaks or path in self._seen) and path not in tree.overlay:
                 if not known.looks(stamp_on_disk(tree, path)):
+                    changed.append(path)
                     known.stamp, known.digest, known.looked = None, None, None
                     if known.speaks:
                         self._forget_units()
+        return changed
 
     def _forget(self, tree: Tree, changed: dict[str, Known | None]) -> None:
         """Forget the units that rest on files that were changed (None: are new)."""
@@ -195,7 +207,7 @@ class Cache:
         self._writes = writes
         self._folder = folder / kvlint.__version__
         codes = [(rule.code, type(rule).__module__) for rule in rules]
-        key = (root.as_posix(), codes, own_names(), sys.version, _own_digest())
+        key = (root.as_posix(), codes, own_names(), sys.version, _parser(), _own_digest())
         self._file = self._folder / f"{digest_of(repr(key))}.record"
 
     @property
@@ -204,11 +216,7 @@ class Cache:
         return self._file.with_suffix(".facts") if self._writes else None
 
     def load(self) -> Record:
-        try:
-            data = self._file.read_bytes()
-        except OSError:
-            return Record()
-        return load(data, Record) or Record()
+        return read(self._file, Record) or Record()
 
     def save(self, record: Record) -> None:
         """Silent where nothing can be written: that is for another run to mind."""
@@ -221,6 +229,13 @@ class Cache:
         with suppress(OSError):
             write(self._file, record)
             self._tidy()
+
+    def forget(self, paths: Iterable[str]) -> None:
+        """What is known of single files, where it may be of another text than the record says."""
+        if self.facts is not None:
+            for path in paths:
+                with suppress(OSError):
+                    (self.facts / digest_of(path)).unlink(missing_ok=True)
 
     def prepare(self) -> None:
         """Make the folders, so that tools for backups and versions leave them alone."""
@@ -238,8 +253,18 @@ class Cache:
             file.unlink(missing_ok=True)
 
 
+def read(file: Path, kind: type[T]) -> T | None:
+    """What was written, None where it is anything else, damaged or not there."""
+    try:
+        data = file.read_bytes()
+    except OSError:
+        return None
+    whole = _sum(data[_SUM:]) == data[:_SUM]
+    return load(data[_SUM:], kind) if whole else None
+
+
 def load(data: bytes, kind: type[T]) -> T | None:
-    """What was written, None where it is anything else, or damaged."""
+    """What was dumped, None where it is anything else."""
     try:
         found = _Data(io.BytesIO(data)).load()
     except Exception:  # a damaged record fails in any way, and costs nothing but time
@@ -249,14 +274,21 @@ def load(data: bytes, kind: type[T]) -> T | None:
 
 def write(file: Path, found: object) -> None:
     """As a whole or not at all. Raises OSError."""
+    data = pickle.dumps(found, protocol=5)
     handle, name = tempfile.mkstemp(dir=file.parent, suffix=".new")
     try:
         with os.fdopen(handle, "wb") as new:
-            pickle.dump(found, new, protocol=5)
+            new.write(_sum(data))
+            new.write(data)
         Path(name).replace(file)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def _sum(data: bytes) -> bytes:
+    # A byte that a disk got wrong may still make a record, of something else.
+    return hashlib.blake2b(data, digest_size=_SUM).digest()
 
 
 class _Data(pickle.Unpickler):
@@ -288,6 +320,15 @@ def _text(tree: Tree, path: str) -> str:
 
 def digest_of(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
+
+
+def _parser() -> bytes:
+    """Which libcst makes bodies of text, without importing it."""
+    found = find_spec("libcst")
+    with suppress(OSError):
+        for folder in found.submodule_search_locations or () if found else ():
+            return (Path(folder) / "_version.py").read_bytes()
+    return b""
 
 
 def _own_digest() -> str:

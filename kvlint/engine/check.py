@@ -78,7 +78,7 @@ def check_files(
             gc.enable()
     report, failures = _report(record, files, lost)
     if cache is not None and record.changed:
-        record.distrust(files.tree)
+        cache.forget(record.distrust(files.tree))
         cache.save(record)
     for failure in failures:
         on_failure(failure)
@@ -103,6 +103,7 @@ def _fill(
         record.keep(files.known)
     starts = [path for path in starts if record.files[path].unit is None]
     unread = [path for path in reported if record.files[path].looked is None]
+    record.looks_into(unread)
     lost: dict[str, str] = {}
     for task, answer in _answers(record, files, rules, starts, unread, on_progress, folder):
         if isinstance(answer, Died):

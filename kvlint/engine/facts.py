@@ -15,7 +15,7 @@ from pathlib import Path
 from kvlint.analysis.bodies import Body, Mark, Place
 from kvlint.analysis.memory import Contents, Listed, Search
 from kvlint.analysis.outline import Definition, Outline
-from kvlint.engine.cache import Record, digest_of, load, write
+from kvlint.engine.cache import Record, digest_of, load, read, write
 
 # What a body is made of besides what its definition tells.
 _PARTS = (
@@ -140,11 +140,7 @@ class Facts:
     def _loaded(self, path: str) -> Kept:
         if self._folder is None:
             return Kept()
-        try:
-            data = (self._folder / digest_of(path)).read_bytes()
-        except OSError:
-            return Kept()
-        return load(data, Kept) or Kept()
+        return read(self._folder / digest_of(path), Kept) or Kept()
 
     def _basis(self, outline: Outline, definition: Definition) -> bytes:
         """Digest of a definition's text and of what the names in it can mean."""

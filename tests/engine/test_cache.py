@@ -6,10 +6,12 @@ import time
 
 import pytest
 
+from kvlint.engine import cache
 from kvlint.engine.cache import TICK, Cache
 from kvlint.engine.check import check_files
 from kvlint.engine.discover import discover
 from kvlint.engine.registry import all_rules
+from kvlint.tree import Tree
 
 LIB = """
 def slots_of(lens, item_lens):
@@ -156,6 +158,16 @@ def test_a_change_within_one_tick_of_the_clock_is_seen(tree, run):
     assert same(run()[0], run(cached=False)[0])
 
 
+def test_a_byte_that_changed_on_disk_is_seen(tree, run):
+    first, _ = run()
+    (record,) = (tree / ".kvlint_cache").rglob("*.record")
+    data = record.read_bytes()
+    changed = data.replace(b"KV1", b"KV2")
+    assert changed != data
+    record.write_bytes(changed)
+    assert same(run()[0], first)
+
+
 @pytest.mark.parametrize(
     "left", [b"", b"nonsense", pickle.dumps({"files": 1})], ids=["no", "bad", "foreign"]
 )
@@ -216,3 +228,50 @@ def test_a_file_that_changes_during_the_run_is_not_believed(tree, run, monkeypat
     run()
     monkeypatch.setattr(engine, "look", real)
     assert same(run()[0], run(cached=False)[0])
+
+
+def test_a_file_that_changed_during_a_run_and_was_restored_is_asked_about_again(
+    tree, run, monkeypatch
+):
+    from kvlint.engine import check as engine
+
+    real = engine.unit
+
+    def change(program, rules, path):
+        (tree / "caller.py").write_text(f"# one\n# two\n{CALLER}")
+        return real(program, rules, path)
+
+    monkeypatch.setattr(engine, "unit", change)
+    run()
+    monkeypatch.setattr(engine, "unit", real)
+    (tree / "caller.py").write_text(CALLER)
+    assert same(run()[0], run(cached=False)[0])
+
+
+def test_comments_that_changed_during_a_run_and_were_restored_are_read_again(
+    tree, run, monkeypatch
+):
+    """The run before knew the file and had not been asked for it."""
+    from kvlint.engine import check as engine
+
+    monkeypatch.setattr(cache, "TICK", -TICK)  # long ago
+    run("lib.py")
+    real = engine.look
+
+    def change(tree_, path):
+        (tree / "plain.py").write_text("x = 1  # kvlint: ignore[KV101] why\n")
+        return real(tree_, path)
+
+    monkeypatch.setattr(engine, "look", change)
+    run("plain.py")
+    monkeypatch.setattr(engine, "look", real)
+    (tree / "plain.py").write_text("x = 1\n")
+    assert same(run("plain.py")[0], run("plain.py", cached=False)[0])
+
+
+def test_whether_a_file_can_be_read_is_asked_each_time(tree):
+    """Another user may, or the same one after a mount, and the file looks the same."""
+    looks = (1, 2, 3, 4)
+    record = cache.Record()
+    record.update(Tree(tree), ["unreadable.py"], lambda _: looks, lambda _: True)
+    assert not record.files["unreadable.py"].looks(looks)
