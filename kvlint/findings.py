@@ -7,8 +7,10 @@ and derives status, confidence and severity. Reporters see `Finding`s only.
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from kvlint.assumptions import Counterexample, Relation, refute
+if TYPE_CHECKING:
+    from kvlint.assumptions import Counterexample, Relation
 
 
 class Status(StrEnum):
@@ -70,7 +72,7 @@ class Given:
     """A guard: a relation that code enforces (None: the guard settles the claim by
     construction, so there is nothing left to refute), and where it stands."""
 
-    relation: Relation | None
+    relation: "Relation | None"
     step: Step
 
 
@@ -85,7 +87,7 @@ class Claim:
     """
 
     code: str
-    relation: Relation
+    relation: "Relation"
     at: Span
     scope: str
     subject: str
@@ -114,7 +116,7 @@ class Finding:
     status: Status
     assumption_id: str
     formula: str
-    counterexample: Counterexample | None
+    counterexample: "Counterexample | None"
     holds_today: str | None
     trace: tuple[Step, ...]
     guard: Step | None
@@ -206,6 +208,8 @@ def assumption_id(claim: Claim) -> str:
 def decide(claim: Claim, name: str, severity: Severity, confidence: Confidence) -> Finding:
     """Derive status, severity and confidence: nothing refutes it, it is guarded; refuted
     with every term resolved, unguarded; else conditional."""
+    from kvlint.assumptions import refute  # most files have nothing to decide
+
     settled = next((g for g in claim.given if g.relation is None), None)
     relations = tuple(g.relation for g in claim.given if g.relation is not None)
     counterexample = None if settled else refute(claim.relation, relations)

@@ -1,7 +1,6 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kvlint.assumptions import Number, Own, Product, Relation, Starts, Unknown
 from kvlint.findings import Claim, Given, Severity
 from kvlint.rule import Rule
 
@@ -97,6 +96,7 @@ def connect(agent, peer, kv_ptrs, kv_data_lens, kv_item_lens, pages):
         from kvlint.analysis.meaning import holds_today, trace
         from kvlint.analysis.showing import show
         from kvlint.analysis.terms import last_name
+        from kvlint.assumptions import Number, Own, Product, Relation, Starts, Unknown
 
         stride = found.strides[0] if found.strides else None
         built = found.built[0] if found.built else None

@@ -1,7 +1,6 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kvlint.assumptions import Entry, Own, Relation
 from kvlint.findings import Claim, Given, Severity
 from kvlint.rule import Rule
 
@@ -92,6 +91,8 @@ def build(agent, kv_ptrs, kv_item_lens, pages, device):
             yield self._claim(found)
 
     def _claim(self, found: "StandIn") -> Claim:
+        from kvlint.assumptions import Entry, Own, Relation
+
         sink = (found.open or found.sinks)[0]
         which = "the last region" if found.number else "region 0"
         relation = Relation(Entry(found.quantity, found.number), "=", Own(found.quantity))

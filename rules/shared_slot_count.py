@@ -1,7 +1,6 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kvlint.assumptions import Least, Own, Relation
 from kvlint.findings import Claim, Given, Severity, Step
 from kvlint.rule import Rule
 
@@ -102,6 +101,7 @@ def connect(agent, pool):
 
     def _claim(self, program: "Program", found: "SharedCount") -> Claim:
         from kvlint.analysis.meaning import holds_today, trace
+        from kvlint.assumptions import Least, Own, Relation
 
         worst = found.meanings[0]
         given: tuple[Given, ...] = ()

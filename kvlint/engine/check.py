@@ -3,13 +3,14 @@
 import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kvlint.engine.cache import Cache, Record
 from kvlint.engine.discover import Files, discover
 from kvlint.engine.errors import FileError, InternalError, RuleError
+from kvlint.engine.record import Record
 from kvlint.engine.syntax import Looked, look
 from kvlint.engine.tasks import Died, done
 from kvlint.engine.triggers import speaker
@@ -19,6 +20,7 @@ from kvlint.rule import Rule
 
 if TYPE_CHECKING:
     from kvlint.analysis.memory import Search
+    from kvlint.engine.cache import Cache
 
 # From this many files on, two processes share the work.
 APART = 30
@@ -61,10 +63,12 @@ def check_files(
     rules: Sequence[Rule],
     on_failure: Callable[[InternalError], None] = _raise,
     on_progress: OnProgress | None = None,
-    cache: Cache | None = None,
+    cache_at: Callable[[], "Cache"] | None = None,
 ) -> Report:
-    """`check` for files that are chosen already; what is in `cache` is not asked again."""
+    """`check` for files that are chosen already; what the cache holds is not asked again."""
     record, folder = Record(), None
+    speaks = speaker(rules)
+    cache = cache_at() if cache_at and _worth_remembering(files, speaks) else None
     if cache is not None:
         record, folder = cache.load(), cache.facts
         cache.prepare()
@@ -72,7 +76,7 @@ def check_files(
     # Terms and trees only grow during a run: collecting them would cost a third of it.
     gc.disable()
     try:
-        lost = _fill(record, files, rules, on_progress or _ignore, folder)
+        lost = _fill(record, files, rules, speaks, on_progress or _ignore, folder)
     finally:
         if collecting:
             gc.enable()
@@ -85,17 +89,28 @@ def check_files(
     return report
 
 
+def _worth_remembering(files: Files, speaks: Callable[[bytes], bool]) -> bool:
+    """Few files that say nothing of cache memory are looked at faster than a record is read."""
+    if len(files.reported) >= APART:
+        return True
+    for path in files.reported:
+        with suppress(OSError):
+            if speaks(files.tree.read(path)):
+                return True
+    return False
+
+
 def _fill(
     record: Record,
     files: Files,
     rules: Sequence[Rule],
+    speaks: Callable[[bytes], bool],
     on_progress: OnProgress,
     folder: Path | None,
 ) -> dict[str, str]:
     """Ask for what the record does not tell yet about the reported files. Files about which
     nothing could be found out, with the reason."""
     reported = files.reported
-    speaks = speaker(rules)
     record.update(files.tree, reported, files.stamp, speaks)
     starts = [path for path in reported if record.files[path].speaks]
     if starts:

@@ -15,7 +15,8 @@ from pathlib import Path
 from kvlint.analysis.bodies import Body, Mark, Place
 from kvlint.analysis.memory import Contents, Listed, Search
 from kvlint.analysis.outline import Definition, Outline
-from kvlint.engine.cache import Record, digest_of, load, read, write
+from kvlint.engine.cache import digest_of, load, read, write
+from kvlint.engine.record import Record
 
 # What a body is made of besides what its definition tells.
 _PARTS = (

@@ -65,8 +65,8 @@ def run(tree, monkeypatch):
             engine, "unit", lambda p, r, path: asked.append(path) or real(p, r, path)
         )
         files = discover(tree, [tree / path for path in paths] or [tree])
-        cache = Cache(tree / ".kvlint_cache", tree, all_rules()) if cached else None
-        report = check_files(files, all_rules(), cache=cache)
+        cache = (lambda: Cache(tree / ".kvlint_cache", tree, all_rules())) if cached else None
+        report = check_files(files, all_rules(), cache_at=cache)
         monkeypatch.setattr(engine, "unit", real)
         return report, sorted(asked)
 
