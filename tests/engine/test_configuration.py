@@ -1,11 +1,11 @@
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
 from kvlint.analysis.vocabulary.own import Own
-from kvlint.engine.configuration import read
+from kvlint.engine.configuration import Configuration, read
 from kvlint.engine.errors import UsageError
 from kvlint.findings import Confidence
 
@@ -68,10 +68,23 @@ def test_a_broken_pyproject_that_does_not_speak_of_kvlint_is_not_ours(config):
         config("[tool.kvlint]\nselect = [\n", "pyproject.toml")
 
 
-def test_the_example_of_the_readme_has_every_key(config):
+@pytest.fixture
+def example() -> str:
+    """The configuration that the README shows."""
     readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
-    (example,) = re.findall(r"^```toml\n(.*?)^```$", readme, re.M | re.S)
+    (shown,) = re.findall(r"^```toml\n(.*?)^```$", readme, re.M | re.S)
+    return shown
+
+
+def test_the_example_of_the_readme_silences_nothing_as_it_stands(config, example):
     found = config(example)
+    assert replace(found, source=None, vocabulary=None) == Configuration(
+        select=("ALL",), min_confidence=Confidence.HIGH, max_file_size=1 << 20
+    )
+
+
+def test_the_example_of_the_readme_has_every_key(config, example):
+    found = config(re.sub(r"^# ", "", example, flags=re.M))
     assert [field.name for field in fields(found) if getattr(found, field.name) in (None, ())] == []
     assert [field.name for field in fields(Own) if not getattr(found.vocabulary, field.name)] == []
 
