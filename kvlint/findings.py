@@ -5,6 +5,8 @@ trace. It never says whether the claim is right: `decide` asks `kvlint.assumptio
 and derives status, confidence and severity. Reporters see `Finding`s only.
 """
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -194,6 +196,20 @@ class Report:
     silenced: tuple[Silenced, ...] = ()
     notices: tuple[str, ...] = ()
     directives: tuple[Directive, ...] = ()
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def counted_faults(faults: Sequence[Fault]) -> list[str]:
+    """`1 file not understood`, `2 unused suppressions`: each kind of fault with its number."""
+    files = len({fault.span.path for fault in faults if fault.costs_file})
+    told = Counter(fault.name for fault in faults if not fault.costs_file)
+    return [
+        *([f"{counted(files, 'file')} not understood"] if files else []),
+        *(counted(number, name.replace("-", " ")) for name, number in sorted(told.items())),
+    ]
 
 
 def assumption_id(claim: Claim) -> str:

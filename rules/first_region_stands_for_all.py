@@ -120,9 +120,10 @@ def build(agent, kv_ptrs, kv_item_lens, pages, device):
 
 def _message(found: "StandIn", sink: "Sink", which: str) -> str:
     quantity = "slot count" if found.quantity == "slots" else found.quantity
+    stands = "stands"
     if found.beside:
-        quantity = " and ".join((quantity, *found.beside))
-    text = f"{quantity} of {which} stands for every region: {found.shown} {sink.says}"
+        quantity, stands = " and ".join((quantity, *found.beside)), "stand"
+    text = f"{quantity} of {which} {stands} for every region: {found.shown} {sink.says}"
     if found.guards and found.open:
         text += f"; the check at line {found.guards[0].span.line} does not cover this use"
     return text

@@ -114,9 +114,11 @@ def discover(root: Path, paths: Sequence[Path], configured: Configured | None = 
     walk = _Walk(root.resolve().as_posix(), configured or Configured())
     tops: list[str] = []
     files: set[str] = set()
+    left_out: list[Path] = []
     for path in paths:
         real = _within(walk.root, path)
         if walk.configured.overrides.force_exclude and walk.configured.excluded(real.as_posix()):
+            left_out.append(path)
             continue
         if real.is_dir():
             tops.append(joined(real.as_posix(), ""))
@@ -127,6 +129,8 @@ def discover(root: Path, paths: Sequence[Path], configured: Configured | None = 
                 walk.add(real.as_posix(), real.stat())
         else:
             raise UsageError(f"neither a file nor a folder: {path}")
+    if len(left_out) == len(paths):  # a hook gives many: beside others they are no news
+        walk.unreadable += [f"{path}: it is excluded" for path in left_out]
     asked = tuple(tops)
     return Files(walk, lambda file: file in files or file.startswith(asked), Tree(Path(walk.root)))
 

@@ -218,7 +218,6 @@ class InForce:
     def notices(self) -> list[str]:
         """One line for each configuration that says what only the project's root can say."""
         lines = set()
-        root = shown(Path(self.root))
         for configuration in (settings.configuration for settings in self._settings()):
             if configuration is self.whole.configuration or configuration.source is None:
                 continue
@@ -226,7 +225,7 @@ class InForce:
             if said:
                 lines.add(
                     f"{shown(configuration.source)}: {' and '.join(said)} not used: what is of the "
-                    f"whole project stands in the configuration of its root, {root}"
+                    f"whole project stands in the configuration of its root, {self.root}"
                 )
         return sorted(lines)
 

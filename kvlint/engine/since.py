@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kvlint.engine.changes import Changes, Hunk
-from kvlint.findings import Fault, Finding, Report, Silence, Silenced, Span
+from kvlint.findings import Fault, Finding, Report, Silence, Silenced, Span, counted_faults
 from kvlint.tree import Tree
 
 if TYPE_CHECKING:
@@ -56,10 +56,10 @@ def _places(finding: Finding) -> Iterator[Span]:
 
 
 def _left_out(all_of: tuple[Fault, ...], kept: tuple[Fault, ...], revision: str) -> Iterator[str]:
-    number = len(all_of) - len(kept)
-    if number:
-        faults = "fault is" if number == 1 else "faults are"
-        yield f"{number} {faults} not shown: in files that have not changed since {revision}"
+    left = [fault for fault in all_of if fault not in kept]
+    if left:
+        what = ", ".join(counted_faults(left))
+        yield f"not shown, in files that have not changed since {revision}: {what}"
 
 
 @dataclass(slots=True)

@@ -1,9 +1,8 @@
 """The last line: what was found, and how much is there that is not shown."""
 
-from collections import Counter
 from collections.abc import Iterable
 
-from kvlint.findings import Confidence, Finding, Silence, Status
+from kvlint.findings import Confidence, Finding, Silence, Status, counted, counted_faults
 from kvlint.reporters.view import View
 
 # What a hidden finding is called, here and in statistics; the README explains the words.
@@ -15,22 +14,25 @@ HIDDEN = {
 
 
 def last_line(view: View) -> str:
-    return "; ".join(filter(None, (_found(view), _silenced(view), _hidden(view))))
+    found = _found(view)
+    rest = "; ".join(filter(None, (_silenced(view), _hidden(view))))
+    if not rest:
+        return found
+    return f"{found} ({rest})" if found.endswith("!") else f"{found}; {rest}"
 
 
 def _found(view: View) -> str:
+    if not (view.files or view.shown or view.faults):
+        return "No file checked"
     place = view.choice.place
     if place is not None and not view.shown and not view.faults:
-        return f"No assumption is made at {view.path(place.path)}:{place.line}{_nearest(view)}"
+        asked = f"{view.path(place.path)}:{place.line}"
+        return f"kvlint sees no assumption at {asked}{_nearest(view)}"
     parts = []
     if view.shown:
         files = len({finding.span.path for finding in view.shown})
-        parts.append(f"{_count(_ids(view.shown), 'assumption')} in {_count(files, 'file')}")
-    files = len({fault.span.path for fault in view.faults if fault.costs_file})
-    if files:
-        parts.append(f"{_count(files, 'file')} not understood")
-    told = Counter(fault.name for fault in view.faults if not fault.costs_file)
-    parts += [_count(number, name.replace("-", " ")) for name, number in sorted(told.items())]
+        parts.append(f"{counted(_ids(view.shown), 'assumption')} in {counted(files, 'file')}")
+    parts += counted_faults(view.faults)
     if not parts and _less_certain(view):
         return "Nothing certain found"
     return ", ".join(parts) or "All checks passed!"
@@ -81,7 +83,3 @@ def _how_to_see(view: View) -> str:
 
 def _ids(findings: Iterable[Finding]) -> int:
     return len({finding.assumption_id for finding in findings})
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -41,7 +41,7 @@ def last(ran):
 
 def test_a_comment_silences_and_is_counted(kvlint, here, found):
     found(at("a.py", 1))
-    assert kvlint("check") == (0, "All checks passed!; 1 suppressed\n", "")
+    assert kvlint("check") == (0, "All checks passed! (1 suppressed)\n", "")
 
 
 def test_a_comment_that_is_not_needed_fails_unless_its_rule_did_not_run(kvlint, here, found):
@@ -83,7 +83,7 @@ def test_a_baseline_is_written_and_then_only_what_is_new_is_reported(kvlint, her
     known = [at("pkg/b.py", 1), at("pkg/b.py", 2), at("pkg/b.py", 3, "g", "KV102")]
     found(at("a.py", 1), *known)
     code, out, err = kvlint("check", "--write-baseline", "known.json")
-    assert (code, out) == (0, "All checks passed!; 1 suppressed, 2 in the baseline\n")
+    assert (code, out) == (0, "All checks passed! (1 suppressed, 2 in the baseline)\n")
     assert err == "kvlint: wrote known.json: 2 assumptions, 2 new, 0 gone\n"
     found(at("a.py", 1), *known, at("pkg/c.py", 1))
     code, out, _ = kvlint("check", "--baseline", "known.json", "--output-format", "concise")
@@ -178,7 +178,7 @@ def test_since_reports_what_has_to_do_with_a_change(kvlint, repository, found):
     found(at("a.py", 1), at("pkg/b.py", 1), at("pkg/c.py", 1))
     code, out, err = kvlint("check", "--since", "HEAD")
     assert (code, err) == (0, "")
-    assert out == "All checks passed!; 1 suppressed, 2 not in what changed\n"
+    assert out == "All checks passed! (1 suppressed, 2 not in what changed)\n"
     repository.write("pkg/b.py", "num_slots = 2\n" * 5)
     code, out, _ = kvlint("check", "--since", "main", "--output-format", "concise")
     assert code == 1

@@ -145,7 +145,7 @@ def test_a_line_tells_why_it_is_silent(kvlint, here, found, monkeypatch):
     assert "pkg/b.py" not in out
     code, out, _ = kvlint("check", "--show-guarded=a.py:5")
     assert code == 0
-    assert out == "No assumption is made at a.py:5; the nearest in this file is at line 2\n"
+    assert out == "kvlint sees no assumption at a.py:5; the nearest in this file is at line 2\n"
     monkeypatch.chdir(here / "pkg")
     assert kvlint("check", "--show-guarded=../a.py:2", "..").out.startswith("../a.py:2:1: ")
 
@@ -160,8 +160,8 @@ def test_paths_read_from_the_working_directory(kvlint, here, found, monkeypatch)
 def test_no_file_to_check_is_said(kvlint, here, found):
     found()
     (here / "empty").mkdir()
-    code, _, err = kvlint("check", "empty")
-    assert code == 0
+    code, out, err = kvlint("check", "empty")
+    assert (code, out) == (0, "No file checked\n")
     assert err == "kvlint: no Python files under the given paths\n"
 
 

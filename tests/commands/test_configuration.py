@@ -118,14 +118,22 @@ def test_what_is_excluded_is_not_walked_into_and_read_when_named(here, found, to
     assert told("pkg/deep") == ["pkg/deep/c.py 12"]
     assert told("--force-exclude", "pkg/deep", "tests/t.py", "a.py") == ["a.py 12"]
     assert kvlint("check", "tests").err == "kvlint: no Python files under the given paths\n"
+    ran = kvlint("check", "--force-exclude", "tests/t.py", "pkg/deep")
+    assert (ran.code, ran.out) == (0, "No file checked\n")
+    assert ran.err.splitlines() == [
+        "kvlint: skipped tests/t.py: it is excluded",
+        "kvlint: skipped pkg/deep: it is excluded",
+    ]
+    assert kvlint("check", "--force-exclude", "pkg/deep", "a.py").err == ""
 
 
 def test_a_file_that_is_too_large_is_skipped_in_one_line(here, found, kvlint):
     (here / "a.py").write_text("#" * 2000)
     (here / "pkg/kvlint.toml").write_text("max-file-size = 14\n")
     (here / "pkg/b.py").write_text("#" * 15)
-    code, _, err = kvlint("check", "--max-file-size", "1 KiB", "a.py")
-    assert (code, err) == (0, "kvlint: skipped a.py: 2.0 KiB is over max-file-size (1.0 KiB)\n")
+    code, out, err = kvlint("check", "--max-file-size", "1 KiB", "a.py")
+    assert (code, out) == (0, "No file checked\n")
+    assert err == ("kvlint: skipped a.py: 2.0 KiB is over max-file-size (1.0 KiB)\n")
     _, out, err = kvlint("check", "--output-format", "concise")
     assert err == "kvlint: skipped pkg/b.py: 15 bytes is over max-file-size (14 bytes)\n"
     assert not [line for line in out.splitlines() if line.startswith("pkg/b.py")]
@@ -192,7 +200,7 @@ def build(agent, arenaHeads, rowBytes, rows, dev):
     assert (code, err) == (
         0,
         "kvlint: pkg/kvlint.toml: vocabulary not used: what is of the whole project stands in the "
-        "configuration of its root, .\n",
+        f"configuration of its root, {here}\n",
     )
     assert kvlint("check", "pkg").code == 1
 

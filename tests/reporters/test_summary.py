@@ -27,7 +27,7 @@ MANY = [
         ),
         (MANY, Choice(Confidence.MEDIUM), "4 assumptions in 3 files; 2 guarded hidden"),
         (MANY, Choice(Confidence.LOW, guarded=True), "6 assumptions in 3 files"),
-        (MANY[3:5], Choice(), "All checks passed!; 2 guarded hidden"),
+        (MANY[3:5], Choice(), "All checks passed! (2 guarded hidden)"),
         (
             MANY[5:],
             Choice(),
@@ -50,13 +50,18 @@ def test_a_file_nobody_understands_is_counted():
     assert last_line(seen(faults=[fault()])) == "1 file not understood"
 
 
+def test_of_no_file_nothing_is_claimed():
+    assert last_line(seen(files=0)) == "No file checked"
+    assert last_line(seen([], Choice(place=Place("a.py", 12)), files=0)) == "No file checked"
+
+
 def test_a_silent_line_is_answered_with_the_nearest_that_is_not():
     claims = [guarded(span("a.py", 30)), claim(span("a.py", 8)), claim(span("b.py", 12))]
     at = Choice(guarded=True, place=Place("a.py", 12))
     assert last_line(seen(claims, at)) == (
-        "No assumption is made at a.py:12; the nearest in this file is at line 8"
+        "kvlint sees no assumption at a.py:12; the nearest in this file is at line 8"
     )
-    assert last_line(seen([], at)) == "No assumption is made at a.py:12"
+    assert last_line(seen([], at)) == "kvlint sees no assumption at a.py:12"
 
 
 def test_what_the_user_has_answered_is_counted_where_it_would_be_shown():
@@ -69,10 +74,13 @@ def test_what_the_user_has_answered_is_counted_where_it_would_be_shown():
         silenced(guarded(scope="e"), Silence.UNCHANGED),
     ]
     assert last_line(seen(silenced=answered)) == (
-        "All checks passed!; 1 suppressed, 2 in the baseline"
+        "All checks passed! (1 suppressed, 2 in the baseline)"
     )
     assert last_line(seen(MANY[:4], Choice(Confidence.MEDIUM), silenced=answered)) == (
         "2 assumptions in 2 files; 2 suppressed, 2 in the baseline; 1 guarded hidden"
+    )
+    assert last_line(seen(MANY[3:5], silenced=answered[:1])) == (
+        "All checks passed! (1 suppressed; 2 guarded hidden)"
     )
 
 
