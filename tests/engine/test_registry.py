@@ -1,7 +1,12 @@
+import inspect
+import os
+import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+import kvlint.rules
 from kvlint.engine.registry import RegistryError, all_rules, collect
 from tests.samples import rule
 
@@ -22,17 +27,55 @@ def test_rules_come_in_the_order_of_their_codes():
 
 def test_two_rules_with_one_code_are_refused_by_name():
     with pytest.raises(
-        RegistryError, match=r"KV101 is claimed by both rules\.a and kvlint\.rules\.a"
+        RegistryError, match=r"^kvlint\.rules\.a:1: KV101 is the code of rules\.a:1, too$"
     ):
         collect([module("rules.a", "KV101"), module("kvlint.rules.a", "KV101")])
 
 
-@pytest.mark.parametrize("codes", [(), ("KV101", "KV102")])
-def test_a_rule_file_holds_one_rule(codes):
-    with pytest.raises(
-        RegistryError, match=rf"rules\.a must define one rule, it defines {len(codes)}"
-    ):
+@pytest.mark.parametrize(
+    ("codes", "message"), [((), "holds no rule"), (("KV101", "KV102"), "a second rule")]
+)
+def test_a_rule_file_holds_one_rule(codes, message):
+    with pytest.raises(RegistryError, match=rf"^rules\.a:1: {message}: "):
         collect([module("rules.a", *codes)])
+
+
+CODELESS = """from kvlint.rule import Rule
+
+class Codeless(Rule):
+    def check(self, program):
+        yield from ()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1\ndef f(:\n", "2: invalid syntax"),
+        ("x = 1\n\ny = z\n", "3: NameError: name 'z' is not defined"),
+        ("import kvlint.nowhere\n", "1: ModuleNotFoundError: No module named 'kvlint.nowhere'"),
+        ("x = 1\n", "1: holds no rule: no class derived from Rule that has a `check`"),
+        (CODELESS, "3: Codeless has no code"),
+        (CODELESS + '    code = "KV101"\n', "3: KV101 is the code of {first}, too"),
+    ],
+    ids=["syntax", "name", "import", "no rule", "no code", "code taken"],
+)
+def test_a_broken_rule_file_is_one_line_with_its_place(tmp_path, monkeypatch, text, message):
+    first = all_rules()[0]
+    written = Path(inspect.getfile(type(first))).resolve()
+    line = inspect.getsourcelines(type(first))[1]
+    (tmp_path / "zz_broken.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(kvlint.rules, "__path__", [*kvlint.rules.__path__, str(tmp_path)])
+    all_rules.cache_clear()
+    try:
+        with pytest.raises(RegistryError) as error:
+            all_rules()
+    finally:
+        all_rules.cache_clear()
+        sys.modules.pop("kvlint.rules.zz_broken", None)
+    expected = message.format(first=f"{os.path.relpath(written)}:{line}")
+    assert str(error.value) == f"zz_broken.py:{expected}"
 
 
 def test_what_a_rule_file_imports_from_another_is_not_its_rule():
