@@ -13,12 +13,28 @@ from kvlint.engine.selection import find
 from kvlint.reporters.paint import Paint, paint_for
 from kvlint.rule import Rule
 
+# What is reported without a code.
+FAULTS = {
+    "invalid-syntax": "Python cannot parse the file, so nothing in it is checked.",
+    "unreadable": "The file cannot be opened or read, so nothing in it is checked.",
+    "not-judged": "A function is not checked: it has an expression of more than 100 levels, or is "
+    "too long.",
+    "malformed-suppression": "A `# kvlint: ignore[CODE] reason` without a reason, without a rule, "
+    "or with an unknown one silences nothing.",
+    "unused-suppression": "A `# kvlint: ignore[CODE] reason` silences nothing: the rule finds "
+    "nothing there, or only what is guarded.",
+}
+
 
 @click.command()
 @click.argument("rule")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text")
 def command(rule: str, output_format: str) -> None:
     """Explain RULE, given by code or name."""
+    if rule in FAULTS:
+        fault = {"code": None, "name": rule, "summary": FAULTS[rule]}
+        write([json.dumps(fault, indent=2) if output_format == "json" else FAULTS[rule]])
+        return
     found = find(all_rules(), rule)
     write(_json(found) if output_format == "json" else _text(found, paint_for(sys.stdout)))
 

@@ -14,14 +14,14 @@ from itertools import pairwise
 
 from kvlint.findings import Directive, Span
 
-MARK = "kvlint:"
+MARK = "kvlint:"  # in any case, as the words after it
 
 # One comment can hold several, ours behind one for another tool.
-_ADDRESSED = re.compile(r"(?:^|(?<=\s))#\s*kvlint:")
+_ADDRESSED = re.compile(r"(?:^|(?<=\s))#\s*kvlint:", re.IGNORECASE)
 _NEXT = re.compile(r"\s#\s")
-_IGNORE = re.compile(r"\s*(ignore(?:-file)?)\b\s*(?:\[([^\[\]]*)\])?")
-_SHOWN = "# kvlint: ignore[KV103] reason"
+_IGNORE = re.compile(r"\s*(ignore(?:-file)?)\b\s*(?:\[([^\[\]]*)\])?", re.IGNORECASE)
 _CODE = re.compile(r"[^\s,]+")
+_LIKE_A_CODE = re.compile(r"\bKV\d+\b", re.IGNORECASE)
 
 
 def directives(path: str, text: str) -> list[Directive]:
@@ -30,7 +30,7 @@ def directives(path: str, text: str) -> list[Directive]:
     Strings that look like such a comment are none. A text that cannot be told apart into
     tokens tells nothing.
     """
-    if MARK not in text:
+    if MARK not in text.lower():
         return []
     try:
         return list(_found(path, text))
@@ -71,21 +71,22 @@ def _directive(
     def malformed(why: str) -> Directive:
         return Directive(whole, lines, error=why)
 
-    body = part.index(MARK) + len(MARK)
+    mark = _ADDRESSED.match(part)
+    body = mark.end() if mark else 0
     read = _IGNORE.match(part, body)
     if read is None:
-        return malformed(f"not understood; write `{_SHOWN}`")
-    kind, codes = read.groups()
+        return malformed(f"not understood; write `{_meant(part, body)}`")
+    kind, codes = read[1].lower(), read[2]
     if codes is None:
         unclosed = part[read.end() :].lstrip().startswith("[")
         what = "its bracket is not closed" if unclosed else "it names no rule in brackets"
-        return malformed(f"{what}; write `{_SHOWN}`")
+        return malformed(f"{what}; write `{_meant(part, body, kind)}`")
     written = [
         (hit.group(), span(read.start(2) + hit.start(), read.start(2) + hit.end()))
         for hit in _CODE.finditer(codes)
     ]
     if not written:
-        return malformed(f"it names no rule in brackets; write `{_SHOWN}`")
+        return malformed(f"it names no rule in brackets; write `{_meant(part, body, kind)}`")
     reason = part[read.end() :].strip(" \t:;,-\N{EN DASH}\N{EM DASH}")
     if not any(map(str.isalnum, reason)):
         return malformed(f"it gives no reason; write `# kvlint: {kind}[{codes}] reason`")
@@ -94,6 +95,12 @@ def _directive(
     if not alone:
         return malformed(f"`{kind}` needs a line of its own, or use `ignore` for this statement")
     return Directive(whole, (1, last), tuple(written), reason, whole_file=True)
+
+
+def _meant(part: str, body: int, kind: str = "ignore") -> str:
+    """How a comment is written, with the codes that this one holds from `body` on."""
+    codes = dict.fromkeys(hit.group().upper() for hit in _LIKE_A_CODE.finditer(part, body))
+    return f"# kvlint: {kind}[{', '.join(codes) or 'KV103'}] reason"
 
 
 def _spoken_of(statements: list[tuple[int, int]], line: int, alone: bool) -> tuple[int, int]:

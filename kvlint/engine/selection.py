@@ -40,10 +40,13 @@ def matching(rules: Sequence[Rule], selector: str) -> list[Rule]:
 
 
 def find(rules: Sequence[Rule], wanted: str) -> Rule:
-    """The rule with this code or name, in any case. Raises UsageError."""
+    """The rule with this code or name, in full and in any case. Raises UsageError."""
     for rule in rules:
         if wanted.lower() in (rule.code.lower(), rule.name):
             return rule
+    codes = [rule.code for rule in rules if wanted and rule.code.startswith(wanted.upper())]
+    if codes:
+        raise UsageError(f"{wanted!r} only begins {', '.join(codes)}: write the code in full")
     raise UsageError(_unknown(wanted, rules))
 
 

@@ -107,7 +107,18 @@ def test_a_rule_is_explained_for_programs(kvlint):
     assert (found["bad"], found["good"]) == ("n = counts[0]\n", "n = min(counts)\n")
 
 
+def test_what_has_no_code_is_explained_in_a_line(kvlint):
+    code, out, err = kvlint("explain", "unreadable")
+    assert (code, err) == (0, "")
+    assert out == "The file cannot be opened or read, so nothing in it is checked.\n"
+    found = json.loads(kvlint("explain", "unreadable", "--output-format", "json").out)
+    assert (found["code"], found["name"]) == (None, "unreadable")
+
+
 def test_an_unknown_rule_is_one_line(kvlint):
     code, out, err = kvlint("explain", "KV901")
     assert (code, out) == (2, "")
     assert err == "kvlint: unknown rule 'KV901'; did you mean KV900?\n"
+    assert (
+        kvlint("explain", "KV9").err == "kvlint: 'KV9' only begins KV900: write the code in full\n"
+    )

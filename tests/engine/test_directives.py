@@ -69,9 +69,10 @@ def test_a_directive_has_exact_places_and_counts_characters():
         "x = 1  #kvlint:ignore[KV101]: why\n",
         "x = 1  # kvlint: ignore [KV101] - why\n",
         "x = 1\t# kvlint: ignore[ KV101 ] why\r\ny = 2\r\n",
+        "x = 1  # KVLint: Ignore[KV101] why\n",
     ],
 )
-def test_blanks_and_signs_around_the_parts_do_not_matter(text):
+def test_blanks_signs_and_case_of_the_parts_do_not_matter(text):
     found = one(text)
     assert (found.codes[0][0], found.reason, found.lines) == ("KV101", "why", (1, 1))
 
@@ -83,7 +84,8 @@ def test_blanks_and_signs_around_the_parts_do_not_matter(text):
         ("# kvlint: ignore[KV103] -- # noqa", "gives no reason"),
         ("# kvlint: ignore[] why", "names no rule in brackets"),
         ("# kvlint: ignore why", "names no rule in brackets"),
-        ("# kvlint:ignore KV103", "names no rule in brackets"),
+        ("# kvlint:ignore KV101 because", "brackets; write `# kvlint: ignore[KV101] reason`"),
+        ("# kvlint: ignore-file kv101, KV102", "write `# kvlint: ignore-file[KV101, KV102] reason"),
         ("# kvlint: ignore[KV103 why", "bracket is not closed"),
         ("# kvlint: ignore(KV103) why", "names no rule in brackets"),
         ("# kvlint: noqa: KV103", "not understood; write `# kvlint: ignore[KV103] reason`"),

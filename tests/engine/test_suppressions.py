@@ -102,6 +102,11 @@ def test_an_unknown_code_makes_the_whole_comment_malformed(code, hint):
     assert len(report.findings) == 1
 
 
+def test_the_beginning_of_a_code_is_no_rule():
+    ((_, _, _, message),) = said(judged("x = 1  # kvlint: ignore[KV1] why\n"))
+    assert message == "'KV1' only begins KV101, KV102, KV103: write the code in full"
+
+
 def test_a_malformed_comment_silences_nothing():
     report = judged("x = 1  # kvlint: ignore[KV101]\n", at(1))
     assert [(name, column) for name, _, column, _ in said(report)] == [("malformed-suppression", 8)]
