@@ -8,6 +8,7 @@ import os
 import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
@@ -75,6 +76,8 @@ def each(
                 ended = worker.task
                 if not (waiting and _gave(worker, waiting)):
                     del busy[pipe]
+                    with suppress(OSError):  # it has died since
+                        pipe.send(None)
                     pipe.close()
                     worker.process.join()
                 yield ended, result
@@ -134,7 +137,11 @@ def _serve(
                 raise
             except Exception as error:  # what cannot be pickled says so in many ways
                 pipe.send(Died(one_line(error)))
-            task = pipe.recv()
+            # Closing alone would not be heard where another thread's workers hold copies.
+            following: Task | None = pipe.recv()
+            if following is None:
+                raise EOFError
+            task = following
     except (EOFError, OSError):  # nobody waits for more
         done(lambda _: finish(), None)
         os._exit(0)

@@ -4,6 +4,8 @@ import faulthandler
 import os
 import signal
 import sys
+import threading
+import time
 
 import pytest
 
@@ -91,3 +93,22 @@ def test_a_file_whose_process_died_for_another_reason_has_a_second_try(project, 
 
     report = check(root, [root], [rule(once)])
     assert {f.span.path for f in report.findings} == FILES.keys()
+
+
+def test_threads_that_each_have_workers_all_come_to_an_end():
+    """The workers of one hold copies of the other's pipes."""
+
+    def slow(task):
+        time.sleep(0.05)
+        return task
+
+    done = []
+    threads = [
+        threading.Thread(target=lambda: done.append(answers(range(6), slow)), daemon=True)
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(5)
+    assert done == [{task: task for task in range(6)}] * 4
