@@ -71,7 +71,7 @@ class Files:
         self._bodies: dict[str, Body | None] = {}
         self._lost: dict[str, str] = {}  # why there is no body, until it is said
         self._defined: dict[str, list[str]] | None = None
-        self._found: dict[tuple[str, str], tuple[list[Definition], frozenset[str]]] = {}
+        self._found: dict[tuple[str, str], tuple[list[Definition] | None, frozenset[str]]] = {}
 
     def begin(self, path: str) -> None:
         """Let rules start from this file alone, as if nothing had been asked before.
@@ -222,14 +222,13 @@ class Files:
         def fits(text: str, at: int) -> bool:
             return text.startswith(after, at + len(name)) and text.endswith(before, 0, at)
 
-        found = self._search("mentioned", name, f"{before}{name}{after}", fits)
-        return found if len(found) <= MANY_PLACES else []
+        return self._search("mentioned", name, f"{before}{name}{after}", fits) or []
 
     def _search(
         self, how: str, name: str, word: str, fits: Callable[[str, int], bool]
-    ) -> list[Definition]:
+    ) -> list[Definition] | None:
         """Definitions around the places of the identifier `name` that fit, in files that hold
-        `word`; one more than `MANY_PLACES` at the most matter."""
+        `word`; None where more files, or more definitions, do than tell anything."""
         self.basis.words.add(word)
         if (how, word) not in self._found:
             self._found[how, word] = self._searched(how, name, word, fits)
@@ -239,28 +238,36 @@ class Files:
 
     def _searched(
         self, how: str, name: str, word: str, fits: Callable[[str, int], bool]
-    ) -> tuple[list[Definition], frozenset[str]]:
+    ) -> tuple[list[Definition] | None, frozenset[str]]:
         kept = self._memory.search(how, word)
-        found: dict[str, list[Definition]] = {}
-        number = 0
+        if kept is not None and not kept.whole:
+            return None, frozenset(kept.found)
+        places: dict[str, list[int]] = {}
         for path in self.texts:
             if kept is not None and path not in kept.doubtful:
-                keys = kept.found.get(path, ())
-                hits = [one for key in keys if (one := self.definition(key)) is not None]
-            else:
-                text = self.texts[path]
-                places = occurrences(text, name) if word in text else ()
-                hits = self._covering(path, [at for at in places if fits(text, at)])
-            if hits:
-                found[path] = hits
-                number += len(hits)
-            if number > MANY_PLACES:
+                if path in kept.found:
+                    places[path] = []
+            elif word in (text := self.texts[path]):
+                hits = [at for at in occurrences(text, name) if fits(text, at)]
+                if hits:
+                    places[path] = hits
+            if len(places) > MANY_PLACES:
                 break
-        whole = number <= MANY_PLACES
+        found: dict[str, list[Definition]] = {}
+        number = 0
+        for path, hits in places.items() if len(places) <= MANY_PLACES else ():
+            if kept is not None and path not in kept.doubtful:
+                there = [self.definition(key) for key in kept.found[path]]
+                found[path] = [one for one in there if one is not None]
+            else:
+                found[path] = self._covering(path, hits)
+            number += len(found[path])
+        whole = max(len(places), number) <= MANY_PLACES
         if kept is None or kept.doubtful:
-            by_key = {path: tuple(one.key for one in hits) for path, hits in found.items()}
+            by_key = {path: tuple(d.key for d in found.get(path, ())) for path in places}
             self._memory.keep_search(how, word, Search(by_key, whole))
-        return [one for hits in found.values() for one in hits], frozenset(found)
+        all_found = [one for there in found.values() for one in there]
+        return all_found if whole else None, frozenset(places)
 
     def listed(self, path: str) -> Listed:
         """What a file defines, as far as its text alone tells."""

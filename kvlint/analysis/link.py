@@ -290,7 +290,7 @@ class Program(Names):
     def _writers(self, name: str, owner: str | None) -> list[Definition]:
         """Definitions that seem to write a field of this name."""
         found = self._search("written", name, name, lambda text, at: _written(text, at, name))
-        if len(found) <= MANY_PLACES:
+        if found is not None:
             return found
         found = []
         for path in self.home(owner) if owner else ():

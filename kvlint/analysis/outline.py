@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvlint.analysis.depth import nests_too_deep
+from kvlint.analysis.depth import MAX_DEPTH, nests_too_deep
 from kvlint.analysis.newer import in_older_syntax
 
 
@@ -194,7 +194,9 @@ def _definition(
     prefix: str,
     owner: str,
 ) -> Definition:
-    deep = (inner.lineno for inner in inside if nests_too_deep(inner, out.lines))
+    deep = (
+        inner.lineno for inner in inside if _is_long(inner) and nests_too_deep(inner, out.lines)
+    )
     arguments = node.args
     listed = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     return Definition(
@@ -211,6 +213,11 @@ def _definition(
         returns=_annotation(node.returns),
         too_deep=next(deep, 0),
     )
+
+
+def _is_long(statement: ast.stmt) -> bool:
+    """Whether there is room for many levels: most statements end within a line."""
+    return statement.end_lineno != statement.lineno or (statement.end_col_offset or 0) > MAX_DEPTH
 
 
 def _defaults(arguments: ast.arguments) -> list[tuple[str, object]]:

@@ -13,7 +13,7 @@ from kvlint.engine.errors import FileError, InternalError, RuleError
 from kvlint.engine.record import Record
 from kvlint.engine.syntax import Looked, look
 from kvlint.engine.tasks import Died, done
-from kvlint.engine.triggers import speaker
+from kvlint.engine.triggers import speaker, spoken
 from kvlint.engine.unit import Unit, unit
 from kvlint.findings import Directive, Fault, Finding, Report
 from kvlint.rule import Rule
@@ -173,6 +173,9 @@ def _answers(
             # What every process needs is made before they part.
             for path in program.texts:
                 program.listed(path)
+            # What speaks of most is in the thick of it, and rests on the same files.
+            said = {path: spoken(program.texts[path]) for path in starts}
+            starts = sorted(starts, key=lambda path: (-said[path], path))
 
     def work(task: _Task) -> _Answer:
         if task.by_rules:

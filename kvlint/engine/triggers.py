@@ -6,6 +6,11 @@ from kvlint.analysis.vocabulary import triggers
 from kvlint.rule import Rule
 
 
+def spoken(text: str) -> int:
+    """How many of the vocabulary's triggers a text holds."""
+    return sum(word in text for word in triggers())
+
+
 def speaker(rules: Sequence[Rule]) -> Callable[[bytes], bool]:
     """Whether a file's content speaks of what the vocabulary or one of the rules is about."""
     words = triggers().union(*(rule.triggers for rule in rules))

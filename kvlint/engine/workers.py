@@ -36,7 +36,7 @@ class _Waiting(Generic[Task]):
         return bool(self.tasks or self.rest)
 
     def next(self, behind: bool) -> Task:
-        if not self.tasks:
+        if self.rest and (behind or not self.tasks):
             return self.rest.popleft()
         return self.tasks.pop() if behind else self.tasks.popleft()
 
@@ -50,9 +50,9 @@ def each(
 ) -> Iterator[tuple[Task, Result | Died]]:
     """Each task with what `work` makes of it, in the order in which they end.
 
-    Neighbours in `tasks` have most to share: one half of the `workers` processes begins in front,
-    the other behind. Then comes `rest`, small things that fill up what is left of the time. Each
-    process ends with `finish`.
+    Tasks share what a process has worked out, those in front most: one half of the `workers`
+    processes begins there, the other with `rest`, which shares nothing, and then comes from behind.
+    Each process ends with `finish`.
     """
     waiting = _Waiting(deque(tasks), deque(rest))
     busy: dict[Connection, _Worker[Task]] = {}

@@ -66,6 +66,7 @@ class Nouns:
     strided: frozenset[str]
     triggers: frozenset[str]
     descriptors: frozenset[str]
+    ambiguous: frozenset[str]
 
 
 def _data(name: str) -> dict[str, Any]:
@@ -89,7 +90,7 @@ def nouns() -> Nouns:
 def triggers() -> frozenset[str]:
     """A file that says anything about cache memory holds one of these: a noun of the field, a
     transport's call, a project's own name."""
-    return nouns().triggers | apis().transports.keys()
+    return nouns().triggers | (apis().transports.keys() - nouns().ambiguous)
 
 
 @dataclass(frozen=True, slots=True)
