@@ -133,7 +133,8 @@ def view(
         shown = shown or [f for f in found if choice.place.passes(f)]
     else:
         shown = [f for f in found if choice.shows(f)]
-    hidden = [f for f in found if f not in shown]
+    seen = set(map(id, shown))
+    hidden = [f for f in found if id(f) not in seen]
     return View(
         shown=tuple(shown),
         hidden=tuple(hidden),
