@@ -6,7 +6,7 @@ Every round runs every contender once (A B C, A B C, ...), so that all of them s
 noise. What is timed is the whole process with its children: wall time, CPU time of user and
 system, and the peak memory of the biggest process. A ratio is the median of the rounds'
 ratios. Trees are linked into a temporary folder, where one file is changed between calls. The
-slow tools of `--all` run once, over all trees together.
+slow tools of `--all`, and libcst, run once; these and semgrep over all trees together.
 """
 
 import argparse
@@ -93,7 +93,9 @@ def timed(command: Sequence[str], folder: Path) -> Sample:
     """
     with tempfile.TemporaryFile() as errors:
         start = time.perf_counter()
-        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=errors)
+        process = subprocess.Popen(
+            command, cwd=folder, env=_ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=errors
+        )
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -103,14 +105,19 @@ def timed(command: Sequence[str], folder: Path) -> Sample:
     return Sample(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
+# Installed tools come compiled, and so must ours be after the first call.
+_ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
 _BITS = {"pylint": range(32)}  # pylint exits with a bit for each kind of message
 
 
 # -- what is timed
 
 
-def whole_tree(folder: Path, work: Path, tools: Path, slow: bool) -> list[Contender]:
-    """The contenders on all that lies below `folder`."""
+def whole_tree(
+    folder: Path, work: Path, tools: Path, *, every: bool, slow: bool
+) -> list[Contender]:
+    """The contenders on all that lies below `folder`; with `every` semgrep and libcst, too, the
+    latter once."""
     ruff = [str(tools / "ruff"), *shlex.split("check --isolated --no-cache --select B905 -q .")]
     semgrep = [
         *(str(tools / "semgrep"), "--config", str(HERE / "zip_without_strict.yml")),
@@ -120,11 +127,13 @@ def whole_tree(folder: Path, work: Path, tools: Path, slow: bool) -> list[Conten
         "kvlint, cold": (*KVLINT, "--project", ".", "--no-cache", "."),
         "kvlint, warm": (*KVLINT, "--project", ".", *cache(work, folder), "."),
         "ruff, B905": ruff,
-        "semgrep, one rule": semgrep,
         "ast.parse of all": (*PYTHON, "-c", AST),
-        "libcst.parse_module of all": (*PYTHON, "-c", LIBCST),
     }
     found = [Contender(name, command, folder) for name, command in usual.items()]
+    if every:
+        found.append(Contender("semgrep, one rule", semgrep, folder))
+        parse = (*PYTHON, "-c", LIBCST)
+        found.append(Contender("libcst.parse_module of all", parse, folder, once=True))
     if slow:
         files = work / "files.txt"
         files.write_text("\n".join(map(str, sorted(folder.rglob("*.py")))))
@@ -165,6 +174,8 @@ def small_calls(folder: Path, work: Path) -> list[Contender]:
         write_anew(changed, with_a_number(text, next(number)))
 
     return [
+        Contender("python, `import click`", (*PYTHON, "-c", "import click"), folder),
+        Contender("python, `import libcst`", (*PYTHON, "-c", "import libcst"), folder),
         Contender(f"a changed file, {shown(changed, folder)}", call(changed, folder), folder,
                   before=change),
         Contender(f"no candidate, {shown(silent, folder)}", call(silent, folder), folder),
@@ -189,9 +200,9 @@ def shown(path: Path, folder: Path) -> str:
 
 
 def triggers() -> list[bytes]:
-    from kvlint.analysis.vocabulary import nouns
+    from kvlint.analysis import vocabulary
 
-    return [word.encode() for word in nouns().triggers]
+    return [word.encode() for word in vocabulary.triggers()]
 
 
 def with_a_number(text: str, number: int) -> str:
@@ -276,8 +287,8 @@ def main() -> None:
         groups = {}
         folders = linked(options.trees, work / "trees")
         for title, folder in folders.items():
-            slow = options.all and folder == [*folders.values()][-1]
-            groups[title] = whole_tree(folder, work, tools, slow)
+            last = folder == [*folders.values()][-1]
+            groups[title] = whole_tree(folder, work, tools, every=last, slow=last and options.all)
         single = work / "single" / options.trees[0].name
         shutil.copytree(options.trees[0], single, symlinks=True, copy_function=link)
         groups["single files, cache filled"] = small_calls(single, work)
