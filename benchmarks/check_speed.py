@@ -242,7 +242,10 @@ def table(groups: dict[str, list[Contender]]) -> str:
     return "\n".join(lines)
 
 
-def circumstances(tools: Path, runs: int, slow: bool) -> str:
+def circumstances(tools: Path, trees: Sequence[Path], runs: int, slow: bool) -> str:
+    # As anybody can repeat it: where the trees and the tools lie here is nobody's business.
+    command = ["python", "benchmarks/check_speed.py", *(tree.name for tree in trees)]
+    command += ["--runs", str(runs), *(["--all"] if slow else [])]
     names = ["ruff", "semgrep", *(["pylint", "flake8", "fixit"] if slow else [])]
     versions = [
         f"python {platform.python_version()}",
@@ -253,7 +256,7 @@ def circumstances(tools: Path, runs: int, slow: bool) -> str:
     ]
     return (
         f"{datetime.date.today()}, {processor()}, {os.cpu_count()} cores; {'; '.join(versions)}.\n"
-        f"Medians of {runs}, one interleaved run:\n\n    {shlex.join(['python', *sys.argv])}"
+        f"Medians of {runs}, one interleaved run:\n\n    {shlex.join(command)}"
     )
 
 
@@ -295,7 +298,7 @@ def main() -> None:
         shutil.copytree(options.trees[0], single, symlinks=True, copy_function=link)
         groups["single files, cache filled"] = small_calls(single, work)
         contend([each for group in groups.values() for each in group], options.runs)
-    text = f"{circumstances(tools, options.runs, options.all)}\n\n{table(groups)}\n"
+    text = f"{circumstances(tools, options.trees, options.runs, options.all)}\n\n{table(groups)}\n"
     print(text)
     if options.write:
         options.write.write_text(f"# How long `kvlint check` takes\n\n{text}")

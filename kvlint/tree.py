@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 
-def decode(data: bytes) -> str:
-    """The text of a source, line ends as line feeds. Raises SyntaxError, LookupError or
-    UnicodeError where its encoding does not fit."""
+def decode(data: bytes, errors: str = "strict") -> str:
+    """The text of a source, line ends as line feeds. Raises SyntaxError, LookupError or, with
+    `errors` as they are, UnicodeError where its encoding does not fit."""
     encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-    return io.TextIOWrapper(io.BytesIO(data), encoding, newline=None).read()
+    return io.TextIOWrapper(io.BytesIO(data), encoding, errors, newline=None).read()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,15 @@ import ast
 import io
 import tokenize
 
+from kvlint.engine.check import check
+from kvlint.engine.registry import all_rules
+
+
+def ids(root):
+    """What is found below a folder, by id: (id, status, path), sorted."""
+    report = check(root, [root], all_rules())
+    return sorted((f.assumption_id, f.status, f.span.path) for f in report.findings)
+
 
 def spaced(text: str) -> str:
     """A blank line and a remark above every third statement."""

@@ -85,13 +85,7 @@ class Files:
         self.basis.files.add(path)
         if path not in self._outlines:
             kept = self._memory.contents(path)
-            self._outlines[path] = (
-                Outline(
-                    path, lambda: self.texts[path], kept.definitions, kept.classes, kept.imports
-                )
-                if kept
-                else self._outlined(path)
-            )
+            self._outlines[path] = kept.of(path, self.texts) if kept else self._outlined(path)
         return self._outlines[path]
 
     def _outlined(self, path: str) -> Outline | None:

@@ -3,15 +3,14 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
+from kvlint.engine.check import OnProgress
+
 if TYPE_CHECKING:
     from rich.progress import Progress
-
-# How much is done, and of how much; in units of the caller's.
-OnProgress = Callable[[int, int], None]
 
 # Seconds: what is over by then needs no bar, and no terminal shows more than ten a second.
 PATIENCE = 1.0

@@ -28,7 +28,7 @@ WORKERS = 2
 # Files whose syntax is asked at once: few enough that both end at the same time.
 CHUNK = 50
 
-
+# How many pieces of the run are done, and of how many.
 OnProgress = Callable[[int, int], None]
 
 

@@ -7,16 +7,14 @@ on a finding's way. Where what went looks like a guard, so does everything in th
 in definitions and classes that name the one it went from.
 """
 
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kvlint.engine.changes import Changes, Hunk
 from kvlint.findings import Fault, Finding, Report, Silence, Silenced, Span, counted_faults
-from kvlint.tree import Tree
+from kvlint.tree import Tree, decode
 
 if TYPE_CHECKING:
     from kvlint.analysis.outline import Definition, Outline
@@ -106,7 +104,7 @@ class _Judge:
 
         if path not in self._outlines:
             try:
-                self._outlines[path] = outline(path, _text(self.tree.read(path)))
+                self._outlines[path] = outline(path, decode(self.tree.read(path)))
             except (OSError, SyntaxError, LookupError, ValueError, RecursionError, MemoryError):
                 self._outlines[path] = None
         return self._outlines[path]
@@ -165,8 +163,3 @@ def _lay_in(hunk: Hunk, definition: "Definition") -> bool:
 def _depth(line: str) -> int:
     expanded = line.expandtabs(8)
     return len(expanded) - len(expanded.lstrip())
-
-
-def _text(data: bytes) -> str:
-    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-    return io.TextIOWrapper(io.BytesIO(data), encoding).read()

@@ -1,9 +1,7 @@
 """What a report looks like from where the user stands: what is shown, what is hidden, and how
 paths read from the working directory."""
 
-import io
 import os
-import tokenize
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +9,7 @@ from pathlib import Path
 
 from kvlint.findings import Confidence, Fault, Finding, Report, Silenced, Span, Status
 from kvlint.rule import Rule
-from kvlint.tree import Tree
+from kvlint.tree import Tree, decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +155,7 @@ def _span(finding: Finding) -> Span:
 
 def _lines(tree: Tree, path: str) -> Sequence[str]:
     try:
-        data = tree.read(path)
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         # Universal newlines, and nothing but newlines: columns and lines as Python counts them.
-        return io.TextIOWrapper(io.BytesIO(data), encoding, "replace").read().split("\n")
+        return decode(tree.read(path), "replace").split("\n")
     except (OSError, SyntaxError, LookupError):
         return ()

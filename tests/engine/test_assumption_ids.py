@@ -5,17 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from kvlint.engine.check import check
-from kvlint.engine.registry import all_rules
-from tests.moves import MOVES
+from tests.moves import MOVES, ids
 
 ROOT = Path(__file__).parents[2]
 SOURCES = (ROOT / "examples/prepared_lists", ROOT / "tests/mutants/faulty")
-
-
-def ids(root):
-    report = check(root, [root], all_rules())
-    return sorted((f.assumption_id, f.status, f.span.path) for f in report.findings)
 
 
 @pytest.fixture(scope="module")

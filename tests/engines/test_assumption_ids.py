@@ -4,17 +4,10 @@ import shutil
 
 import pytest
 
-from kvlint.engine.check import check
-from kvlint.engine.registry import all_rules
 from tests.engines.wheels import unpacked
-from tests.moves import MOVES
+from tests.moves import MOVES, ids
 
 PARTS = ("sglang/srt/disaggregation", "sglang/srt/mem_cache")
-
-
-def ids(root):
-    report = check(root, [root], all_rules())
-    return sorted((f.assumption_id, f.status, f.span.path) for f in report.findings)
 
 
 @pytest.fixture(scope="module")
