@@ -8,6 +8,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; \
 	done)
 BIN := .venv/bin
+APART := $(BIN)/python -m pip install --quiet --no-deps
 # Where test-engines keeps the unpacked wheels.
 export KVLINT_ENGINES_CACHE ?= $(HOME)/.cache/kvlint-engines
 
@@ -47,5 +48,13 @@ clean:
 # Dependency groups need pip 25.1, newer than what Python 3.11 brings along.
 .venv/.installed-dev: .venv/.installed
 	$(BIN)/python -m pip install --quiet "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[test]" --group dev
+	$(BIN)/python -m pip install --quiet --editable ".[runtime,test]" --group dev
+	@$(APART) --group nixl \
+		|| echo "no wheel of NIXL for this platform or index: tests that need it will skip" >&2
+	@# A wheel at hand first (pip's find-links); never the index, which has torch for CUDA.
+	@$(APART) --no-index --group torch 2>/dev/null \
+		|| $(APART) --index-url https://download.pytorch.org/whl/cpu --retries 1 --timeout 15 \
+			--group torch 2>/dev/null \
+		|| echo "no CPU wheel of torch: tests that need it will skip" >&2
+	$(BIN)/python -m pip install --quiet --group torch-imports
 	@touch $@
