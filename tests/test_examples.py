@@ -43,4 +43,5 @@ def test_the_faults_are_shown_by_the_files_that_are_named_so():
     assert faulty == {
         "transfer_faulty": {"KV101", "KV102", "KV103"},
         "connector_faulty": {"KV101", "KV102"},
+        "serve": {"KV101", "KV103"},
     }
