@@ -1,6 +1,72 @@
-"""The runtime companion: the same assumptions, checked on live pools and transfers.
+"""The runtime companion: the same assumptions, checked on live transfers.
 
-Nothing lives here yet. The companion will read real pools and interpose the real
-transport, and will never import the analysis: what the two halves share is
-`kvlint.geometry` and `kvlint.assumptions`.
+Nothing is patched until it is armed: by `arm`, by `arm_from_environment`, or by `kvlint run`.
+This module imports next to nothing, so that a program may import it where it stays off.
+
+What the companion shares with the linter is `kvlint.geometry` and `kvlint.assumptions`.
 """
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kvlint.geometry import Geometry
+
+__all__ = ["arm", "arm_from_environment", "declare", "disarm", "dump", "status"]
+
+
+def arm(
+    mode: str = "log", report: str | Path | None = None, require: str | Iterable[str] = ()
+) -> None:
+    """Check every transfer of this process from now on, NIXL imported or not yet.
+
+    mode     off, log, assert or paranoid
+    report   folder for evidence; without one, KVLINT_REPORT, else no files
+    require  names of hooks, or "all": SystemExit(78) where NIXL has not what they hook
+
+    Armed already with the same settings, nothing happens. Raises ValueError, one line, for other
+    settings than those in force, for a mode that does not exist, and for a folder that takes no
+    files.
+    """
+    from kvlint.runtime_checks import arming
+
+    arming.arm(mode, report, require)
+
+
+def arm_from_environment() -> None:
+    """As KVLINT_RUNTIME says; unset or `off`, nothing is imported. What is wrong with the
+    environment is one line on standard error, and SystemExit(78) where KVLINT_REQUIRE is set."""
+    if os.environ.get("KVLINT_RUNTIME", "off") not in ("", "off"):
+        from kvlint.runtime_checks import arming
+
+        arming.arm_from_environment()
+
+
+def disarm() -> None:
+    """Undo everything, after what `at exit` would write is written."""
+    from kvlint.runtime_checks import arming
+
+    arming.disarm()
+
+
+def declare(geometry: "Geometry", agent: str | None = None) -> None:
+    """Name the regions of an agent, or of all: messages then tell names and layers."""
+    from kvlint.runtime_checks.declared import declare
+
+    declare(geometry, agent)
+
+
+def dump() -> None:
+    """Write the ring of the last transfers to its file, where there are files."""
+    from kvlint.runtime_checks import arming
+
+    arming.dump()
+
+
+def status() -> Mapping[str, object]:
+    """What is armed, hook by hook, and what was found so far."""
+    from kvlint.runtime_checks import arming
+
+    return arming.status()

@@ -1,10 +1,16 @@
 """Hosts on real NIXL. Where a wheel is missing, tests that ask for them skip and name it."""
 
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from kvlint import runtime_checks
+from kvlint.runtime_checks.evidence import prepare
+from kvlint.runtime_checks.policy import Policy
+from kvlint.runtime_checks.settings import Mode, Settings
 
 if TYPE_CHECKING:
     from tests.runtime_checks.hosts import Host
@@ -31,5 +37,23 @@ def host(nixl: Any) -> "Callable[[str, Sequence[Any]], Host]":
         made = Host(name, list(regions))
         made.register()
         return made
+
+    return make
+
+
+@pytest.fixture(autouse=True)
+def _as_if_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name in ("RUNTIME", "REPORT", "REQUIRE", "STRICT_PREPARE", "DUMP_SIGNAL", "RUN"):
+        monkeypatch.delenv(f"KVLINT_{name}", raising=False)
+    yield
+    runtime_checks.disarm()
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Callable[..., Policy]:
+    def make(mode: str = "log", report: Path | None = tmp_path / "report") -> Policy:
+        if report is not None:
+            prepare(report)
+        return Policy(Settings(Mode(mode), report, run="r"))
 
     return make

@@ -1,0 +1,155 @@
+"""The doors to the one companion of a process, and what ties it to the process: imports, forks,
+exit and a signal."""
+
+import atexit
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Final
+
+from kvlint.runtime_checks.companion import NOT_ARMED, Companion
+from kvlint.runtime_checks.evidence import EvidenceError, prepare
+from kvlint.runtime_checks.policy import say
+from kvlint.runtime_checks.settings import REQUIRE, Mode, Settings, SettingsError
+
+# Where NIXL's classes are, and `nixl`, whose `_api` is that of the back end it has chosen.
+MODULES: Final = ("nixl_cu13._api", "nixl_cu12._api", "nixl_rocm._api", "nixl._api", "nixl")
+
+_armed: Companion | None = None
+_watched: set[str] = set()
+_undo_signal: Callable[[], None] | None = None
+
+
+def arm(mode: str, report: str | Path | None, require: str | Iterable[str]) -> None:
+    """See `kvlint.runtime_checks.arm`."""
+    settings = Settings.from_environment(os.environ, mode=mode, report=report, require=require)
+    if _armed is not None:
+        if settings != _armed.settings:
+            raise SettingsError(
+                f"armed already with other settings (mode {_armed.settings.mode}); disarm() first"
+            )
+    elif settings.mode is not Mode.OFF:
+        if settings.report is not None:
+            prepare(settings.report)
+        _start(settings)
+
+
+def arm_from_environment() -> None:
+    """See `kvlint.runtime_checks.arm_from_environment`."""
+    try:
+        settings = Settings.from_environment(os.environ)
+        if _armed is not None or settings.mode is Mode.OFF:
+            return
+        try:
+            if settings.report is not None:
+                prepare(settings.report)
+        except EvidenceError as error:
+            say(f"{error}; going on without files")
+            settings = replace(settings, report=None)
+        _start(settings)
+    except SettingsError as error:
+        say(f"not armed: {error}")
+        if os.environ.get(REQUIRE):
+            raise SystemExit(NOT_ARMED) from None
+
+
+def disarm() -> None:
+    """See `kvlint.runtime_checks.disarm`."""
+    global _armed, _undo_signal
+    companion, _armed = _armed, None
+    if companion is None:
+        return
+    companion.at_exit()
+    companion.undo()
+    atexit.unregister(companion.at_exit)
+    if _undo_signal is not None:
+        _undo_signal()
+        _undo_signal = None
+
+
+def dump() -> None:
+    if _armed is not None:
+        _armed.policy.dump()
+
+
+def status() -> Mapping[str, object]:
+    return {"mode": Mode.OFF.value} if _armed is None else _armed.status()
+
+
+def _start(settings: Settings) -> None:
+    """Raises SettingsError where wrapt is missing."""
+    global _armed, _undo_signal
+    try:
+        from wrapt import register_post_import_hook
+    except ImportError:
+        raise SettingsError("wrapt is not installed; kvlint-geometry[runtime] brings it") from None
+    _armed = companion = Companion(settings)
+    companion.prove()
+    atexit.register(companion.at_exit)
+    if settings.dump_signal is not None:
+        _undo_signal = _on_signal(settings.dump_signal)
+    for name in (*MODULES, "multiprocessing.util"):
+        if name in sys.modules:
+            # Another thread may be in the middle of it; importing it again waits for the end.
+            _imported(importlib.import_module(name))
+        elif name not in _watched:
+            # wrapt cannot take a hook back: one for all times, which asks what is armed.
+            _watched.add(name)
+            register_post_import_hook(_imported, name)
+
+
+def _imported(module: ModuleType) -> None:
+    """An exception here would fail the import of the engine; only SystemExit(78) is meant to."""
+    companion = _armed
+    if companion is None:
+        return
+    if module.__name__ == "multiprocessing.util":
+        with companion.policy.contained("exit"):
+            module.register_after_fork(companion, _ends_by_multiprocessing)
+        return
+    if module.__name__ == "nixl":
+        # It may be the alias of a back end that has no name here.
+        module = sys.modules.get("nixl._api", module)
+    companion.install(module)
+
+
+def _ends_by_multiprocessing(companion: Companion) -> None:
+    """Children of multiprocessing end without atexit, but run its finalizers."""
+    with companion.policy.contained("exit"):
+        finalize = sys.modules["multiprocessing.util"].Finalize
+        finalize(None, companion.at_exit, exitpriority=-100)
+
+
+def _forked() -> None:
+    if _armed is not None:
+        _armed.start_afresh()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+def _on_signal(number: signal.Signals) -> Callable[[], None] | None:
+    """Dumps the ring on the signal, then goes on with what handled it before. Gives back what
+    undoes it."""
+
+    def handle(received: int, frame: FrameType | None) -> None:
+        dump()
+        if callable(before):
+            before(received, frame)
+
+    try:
+        before = signal.signal(number, handle)
+    except ValueError:
+        say(f"{number.name} does not dump: signals can only be handled from the main thread")
+        return None
+
+    def undo() -> None:
+        if signal.getsignal(number) is handle:
+            signal.signal(number, before)
+
+    return undo

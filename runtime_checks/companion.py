@@ -1,0 +1,127 @@
+"""What is armed in one process: its policy, and its hooks in NIXL's classes."""
+
+import importlib
+import importlib.metadata
+import platform
+import sys
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Final, Protocol
+
+from kvlint.runtime_checks.policy import Policy, say
+from kvlint.runtime_checks.settings import Settings
+
+NOT_ARMED: Final = 78
+WAITING: Final = "waiting for nixl"
+INSTALLED: Final = "installed"
+INTERPOSITION: Final = "kvlint.runtime_checks.nixl.interposition"
+DISTRIBUTIONS: Final = ("kvlint-geometry", "nixl", "nixl-cu12", "nixl-cu13", "nixl-rocm", "numpy")
+
+
+class Hooks(Protocol):
+    """What patching a NIXL module gives back; a status is "installed" or "missing: ..."."""
+
+    @property
+    def status(self) -> Mapping[str, str]: ...
+
+    def uninstall(self) -> None: ...
+
+    def at_exit(self) -> None: ...
+
+
+class Companion:
+    """hooks  by the agent class that they are in"""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.policy = Policy(settings)
+        self.hooks: dict[type, Hooks] = {}
+        self._ended = False
+
+    def install(self, module: ModuleType) -> None:
+        """Patches the module's classes, once, whatever names lead to them. Raises SystemExit(78)
+        where a required hook is missing, and nothing else."""
+        agent: type | None = getattr(module, "nixl_agent", None)
+        if agent is None or agent in self.hooks:
+            return
+        with self.policy.contained("interposition"):
+            install = importlib.import_module(INTERPOSITION).install
+            self.hooks[agent] = install(module, self.policy, self.settings)
+        hooks = self.hook_status()
+        if agent in self.hooks:
+            installed = sum(status == INSTALLED for status in hooks.values())
+            mode, pid = self.settings.mode, self.policy.pid
+            say(f"armed: mode={mode} hooks={installed}/{len(hooks)} pid={pid}")
+        self.prove()
+        missing = self._missing(hooks)
+        if missing:
+            say(f"not armed: required and missing: {missing}")
+            raise SystemExit(NOT_ARMED)
+
+    def hook_status(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for hooks in list(self.hooks.values()):
+            found.update(hooks.status)
+        return found
+
+    def _missing(self, hooks: Mapping[str, str]) -> str:
+        required = self.settings.require
+        if "all" in required:
+            required = tuple(hooks) or ("all",)
+        return ", ".join(name for name in required if hooks.get(name) != INSTALLED)
+
+    def status(self) -> dict[str, object]:
+        policy, hooks = self.policy, self.hook_status()
+        report = self.settings.report
+        return {
+            "mode": self.settings.mode.value,
+            "run": self.settings.run,
+            "pid": policy.pid,
+            "report": None if report is None else str(report),
+            "status": INSTALLED if hooks else WAITING,
+            "hooks": hooks,
+            "violations": policy.found.total(),
+            "transfers": dict(policy.transfers),
+            "tool_errors": dict(policy.faults),
+            "switched_off": dict(policy.disarmed),
+        }
+
+    def prove(self) -> None:
+        """Writes the file that says what is armed, where there are files."""
+        with self.policy.contained("evidence"):
+            if self.policy.evidence is not None and self.policy.armed("evidence"):
+                self.policy.evidence.replace_state({**self.status(), "versions": _versions()})
+
+    def at_exit(self) -> None:
+        """Once in a process, however many ways its end is told."""
+        if self._ended:
+            return
+        self._ended = True
+        for hooks in list(self.hooks.values()):
+            with self.policy.contained("interposition"):
+                hooks.at_exit()
+        self.policy.dump()
+        self.prove()
+
+    def start_afresh(self) -> None:
+        """In a forked child: files, ring, counts and locks of its own; the hooks stay."""
+        self._ended = False
+        self.policy.start_afresh()
+        self.prove()
+
+    def undo(self) -> None:
+        for hooks in list(self.hooks.values()):
+            with self.policy.contained("interposition"):
+                hooks.uninstall()
+        self.hooks.clear()
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name in DISTRIBUTIONS:
+        if name.replace("-", "_") in sys.modules or name == "kvlint-geometry":
+            try:
+                found[name] = importlib.metadata.version(name)
+            except importlib.metadata.PackageNotFoundError:
+                found[name] = "unknown"
+    return found

@@ -1,0 +1,156 @@
+"""What a process leaves in the folder that its operator named.
+
+Files are readable by their owner alone, links are not followed, and all files of a process
+together stay within 64 MiB: of the violations the oldest half goes, of the ring its oldest
+entries. The folder is opened anew each time. A server may close every descriptor it did not open,
+and the number of a kept one would then be another's file.
+"""
+
+import itertools
+import json
+import operator
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+MIB: Final = 1 << 20
+# Two files of violations, the ring and the one that replaces it, and the state: under 64 MiB.
+VIOLATIONS: Final = 22 * MIB
+RING: Final = 8 * MIB
+RECORD: Final = 256 << 10
+
+_CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_APPEND: Final = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+class EvidenceError(ValueError):
+    """The folder cannot take evidence; the message is one line."""
+
+
+class Evidence:
+    """The files of one process. Every method may raise OSError."""
+
+    def __init__(self, folder: Path, run: str, pid: int) -> None:
+        self.folder = folder
+        self._name = f"{run}-{pid}"
+        self._replaced = itertools.count()
+
+    @property
+    def violations(self) -> Path:
+        return self.folder / f"violations-{self._name}.jsonl"
+
+    def add_violation(self, record: Mapping[str, object]) -> None:
+        line = _line(_bounded(record))
+        name, older = self.violations.name, f"violations-{self._name}.1.jsonl"
+        with _opened(self.folder) as folder:
+            file = _appendable(name, folder)
+            try:
+                if os.fstat(file).st_size + len(line) > VIOLATIONS:
+                    os.replace(name, older, src_dir_fd=folder, dst_dir_fd=folder)
+                    os.close(file)
+                    file = -1
+                    file = _appendable(name, folder)
+                _write(file, line)
+            finally:
+                if file >= 0:
+                    os.close(file)
+
+    def replace_ring(self, entries: Sequence[Mapping[str, object]]) -> None:
+        """The newest entries that the bound leaves room for, oldest of them first."""
+        lines: list[bytes] = []
+        room = RING
+        for entry in reversed(entries):
+            line = _line(entry)
+            room -= len(line)
+            if room < 0:
+                break
+            lines.append(line)
+        self._replace(f"transfers-{self._name}.jsonl", b"".join(reversed(lines)))
+
+    def replace_state(self, state: Mapping[str, object]) -> None:
+        self._replace(f"armed-{self._name}.json", _line(state))
+
+    def _replace(self, name: str, content: bytes) -> None:
+        # A signal may interrupt one replacement with another: each has a name of its own.
+        beside = f".{name}.{next(self._replaced)}.new"
+        with _opened(self.folder) as folder:
+            with suppress(FileNotFoundError):
+                os.unlink(beside, dir_fd=folder)
+            file = os.open(beside, _CREATE, 0o600, dir_fd=folder)
+            try:
+                _write(file, content)
+            except OSError:
+                os.unlink(beside, dir_fd=folder)
+                raise
+            finally:
+                os.close(file)
+            os.replace(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def prepare(folder: Path) -> None:
+    """Makes the folder where it is missing, and tries it. Raises EvidenceError."""
+    probe = f".kvlint-{os.getpid()}.new"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _opened(folder) as opened:
+            with suppress(FileNotFoundError):
+                os.unlink(probe, dir_fd=opened)
+            os.close(os.open(probe, _CREATE, 0o600, dir_fd=opened))
+            os.unlink(probe, dir_fd=opened)
+    except OSError as error:
+        reason = "it is a link" if folder.is_symlink() else error.strerror or type(error).__name__
+        raise EvidenceError(f"cannot write evidence to {folder}: {reason}") from None
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        yield file
+    finally:
+        os.close(file)
+
+
+def _appendable(name: str, folder: int) -> int:
+    """The file, made now or by this process earlier; a file put there by others is refused."""
+    try:
+        return os.open(name, _CREATE | os.O_APPEND, 0o600, dir_fd=folder)
+    except FileExistsError:
+        file = os.open(name, _APPEND, dir_fd=folder)
+    found = os.fstat(file)
+    ours = found.st_uid == os.geteuid() and found.st_nlink == 1
+    if not (ours and stat.S_ISREG(found.st_mode) and not found.st_mode & 0o077):
+        os.close(file)
+        raise PermissionError(f"{name} is not a file of this process")
+    return file
+
+
+def _write(file: int, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(file, rest) :]
+
+
+def _line(record: Mapping[str, object]) -> bytes:
+    return json.dumps(record, default=_plain, separators=(",", ":")).encode() + b"\n"
+
+
+def _plain(value: object) -> object:
+    """Integers of any kind and mappings are told; of anything else only its type, since its text
+    could hold what it was made of."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    with suppress(TypeError):
+        return operator.index(value)  # type: ignore[arg-type]
+    return f"<{type(value).__name__}>"
+
+
+def _bounded(record: Mapping[str, object]) -> Mapping[str, object]:
+    """The record, or what of it is sure to be short."""
+    if len(_line(record)) <= RECORD:
+        return record
+    short = {name: value for name, value in record.items() if name not in ("history", "values")}
+    return {**short, "message": str(record.get("message"))[:1000], "left_out": "history, values"}

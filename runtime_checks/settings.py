@@ -1,0 +1,125 @@
+"""What the companion is told to do, by its environment or by a call."""
+
+import secrets
+import signal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+RUNTIME: Final = "KVLINT_RUNTIME"
+REPORT: Final = "KVLINT_REPORT"
+REQUIRE: Final = "KVLINT_REQUIRE"
+STRICT_PREPARE: Final = "KVLINT_STRICT_PREPARE"
+DUMP_SIGNAL: Final = "KVLINT_DUMP_SIGNAL"
+RUN: Final = "KVLINT_RUN"
+
+# Signals that programs have for themselves. A handler on another one, SIGTERM say, would take the
+# place of what the system does by default.
+_SIGNALS: Final = ("SIGUSR1", "SIGUSR2")
+
+
+class SettingsError(ValueError):
+    """What was asked for does not exist; the message is one line."""
+
+
+class Mode(StrEnum):
+    """How much is checked, and whether a violation is raised."""
+
+    OFF = "off"
+    LOG = "log"
+    ASSERT = "assert"
+    PARANOID = "paranoid"
+
+    @property
+    def raises(self) -> bool:
+        return self in (Mode.ASSERT, Mode.PARANOID)
+
+    @classmethod
+    def named(cls, name: str) -> "Mode":
+        """Raises SettingsError for what is no mode."""
+        if name == "sample":
+            raise SettingsError(
+                "mode sample needs digests of the bytes moved, which this version does not have; "
+                "use log, assert or paranoid"
+            )
+        try:
+            return cls(name)
+        except ValueError:
+            raise SettingsError(
+                f"unknown mode: {one_line(name)}; there are {', '.join(cls)}"
+            ) from None
+
+
+def one_line(text: str) -> str:
+    """The text without line breaks and without what a terminal would obey."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """
+    report          folder for evidence, absolute; None for no files
+    require         hooks without which the process must not go on, or ("all",)
+    strict_prepare  what is found while preparing is raised there, not at first use
+    dump_signal     signal that writes the recorder's ring, or None
+    run             names the processes that belong together, in file names and records
+    """
+
+    mode: Mode = Mode.LOG
+    report: Path | None = None
+    require: tuple[str, ...] = ()
+    strict_prepare: bool = False
+    dump_signal: signal.Signals | None = None
+    run: str = field(default_factory=lambda: secrets.token_hex(4), compare=False)
+
+    @classmethod
+    def from_environment(
+        cls,
+        environ: Mapping[str, str],
+        *,
+        mode: str | None = None,
+        report: str | Path | None = None,
+        require: str | Iterable[str] = (),
+    ) -> "Settings":
+        """What a call says counts, then the environment. Raises SettingsError."""
+        folder = report or environ.get(REPORT) or None
+        return cls(
+            mode=Mode.named(environ.get(RUNTIME) or "off" if mode is None else mode),
+            report=None if folder is None else Path(folder).absolute(),
+            require=_names(require or environ.get(REQUIRE, "")),
+            strict_prepare=_switch(environ, STRICT_PREPARE),
+            dump_signal=_signal(environ.get(DUMP_SIGNAL, "")),
+            run=_run(environ.get(RUN, "")),
+        )
+
+
+def _names(given: str | Iterable[str]) -> tuple[str, ...]:
+    parts = given.split(",") if isinstance(given, str) else given
+    names = tuple(sorted({part.strip() for part in parts} - {""}))
+    return ("all",) if "all" in names else names
+
+
+def _switch(environ: Mapping[str, str], name: str) -> bool:
+    value = environ.get(name, "")
+    if value not in ("", "0", "1"):
+        raise SettingsError(f"{name} is 0 or 1, not {one_line(value)}")
+    return value == "1"
+
+
+def _signal(name: str) -> signal.Signals | None:
+    if not name:
+        return None
+    if name not in _SIGNALS:
+        raise SettingsError(f"{DUMP_SIGNAL} is {' or '.join(_SIGNALS)}, not {one_line(name)}")
+    return signal.Signals[name]
+
+
+def _run(name: str) -> str:
+    """It becomes part of file names."""
+    if not name:
+        return secrets.token_hex(4)
+    if not (name.isascii() and name.isalnum() and len(name) <= 32):
+        raise SettingsError(f"{RUN} is up to 32 letters and digits, not {one_line(name)}")
+    return name
