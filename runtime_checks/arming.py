@@ -93,7 +93,7 @@ def _start(settings: Settings) -> None:
     atexit.register(companion.at_exit)
     if settings.dump_signal is not None:
         _undo_signal = _on_signal(settings.dump_signal)
-    for name in (*MODULES, "multiprocessing.util"):
+    for name in (*MODULES, "multiprocessing.util", "prometheus_client"):
         if name in sys.modules:
             # Another thread may be in the middle of it; importing it again waits for the end.
             _imported(importlib.import_module(name))
@@ -108,14 +108,17 @@ def _imported(module: ModuleType) -> None:
     companion = _armed
     if companion is None:
         return
-    if module.__name__ == "multiprocessing.util":
-        with companion.policy.contained("exit"):
-            module.register_after_fork(companion, _ends_by_multiprocessing)
-        return
-    if module.__name__ == "nixl":
-        # It may be the alias of a back end that has no name here.
-        module = sys.modules.get("nixl._api", module)
-    companion.install(module)
+    match module.__name__:
+        case "multiprocessing.util":
+            with companion.policy.contained("exit"):
+                module.register_after_fork(companion, _ends_by_multiprocessing)
+        case "prometheus_client":
+            companion.count_in(module)
+        case "nixl":
+            # `nixl._api` is the alias of a back end that may have no name here.
+            companion.install(sys.modules.get("nixl._api", module))
+        case _:
+            companion.install(module)
 
 
 def _ends_by_multiprocessing(companion: Companion) -> None:

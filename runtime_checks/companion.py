@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Final, Protocol
 
+from kvlint.runtime_checks.metrics import Metrics, connect
 from kvlint.runtime_checks.policy import Policy, say
 from kvlint.runtime_checks.settings import Settings
 
@@ -35,7 +36,10 @@ class Companion:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.policy = Policy(settings)
+        self.policy.on_fault = self.prove
         self.hooks: dict[type, Hooks] = {}
+        self._metrics: Metrics | None = None
+        self._versions = _versions()
         self._ended = False
 
     def install(self, module: ModuleType) -> None:
@@ -48,6 +52,7 @@ class Companion:
             install = importlib.import_module(INTERPOSITION).install
             self.hooks[agent] = install(module, self.policy, self.settings)
         hooks = self.hook_status()
+        self._versions = _versions()
         if agent in self.hooks:
             installed = sum(status == INSTALLED for status in hooks.values())
             mode, pid = self.settings.mode, self.policy.pid
@@ -57,6 +62,13 @@ class Companion:
         if missing:
             say(f"not armed: required and missing: {missing}")
             raise SystemExit(NOT_ARMED)
+
+    def count_in(self, prometheus: ModuleType) -> None:
+        """Counters in the registry of the module prometheus_client."""
+        with self.policy.contained("metrics"):
+            if self._metrics is None:
+                self._metrics = connect(prometheus, self.policy)
+                self.policy.on_transfer = self._metrics.publish
 
     def hook_status(self) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -78,7 +90,7 @@ class Companion:
             "run": self.settings.run,
             "pid": policy.pid,
             "report": None if report is None else str(report),
-            "status": INSTALLED if hooks else WAITING,
+            "status": INSTALLED if INSTALLED in hooks.values() else WAITING,
             "hooks": hooks,
             "violations": policy.found.total(),
             "transfers": dict(policy.transfers),
@@ -90,7 +102,7 @@ class Companion:
         """Writes the file that says what is armed, where there are files."""
         with self.policy.contained("evidence"):
             if self.policy.evidence is not None and self.policy.armed("evidence"):
-                self.policy.evidence.replace_state({**self.status(), "versions": _versions()})
+                self.policy.evidence.replace_state({**self.status(), "versions": self._versions})
 
     def at_exit(self) -> None:
         """Once in a process, however many ways its end is told."""
@@ -102,6 +114,9 @@ class Companion:
                 hooks.at_exit()
         self.policy.dump()
         self.prove()
+        if self._metrics is not None:
+            with self.policy.contained("metrics"):
+                self._metrics.publish()
 
     def start_afresh(self) -> None:
         """In a forked child: files, ring, counts and locks of its own; the hooks stay."""
@@ -114,6 +129,9 @@ class Companion:
             with self.policy.contained("interposition"):
                 hooks.uninstall()
         self.hooks.clear()
+        if self._metrics is not None:
+            with self.policy.contained("metrics"):
+                self._metrics.undo()
 
 
 def _versions() -> dict[str, str]:

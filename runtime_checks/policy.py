@@ -62,7 +62,8 @@ class Policy:
         self.settings = settings
         self.mode: Mode = settings.mode
         self.recorder = Recorder() if recorder is None else recorder
-        self.on_count: Callable[[], None] = lambda: None
+        self.on_transfer: Callable[[], None] = lambda: None
+        self.on_fault: Callable[[], None] = lambda: None
         self.start_afresh()
 
     def start_afresh(self) -> None:
@@ -111,8 +112,9 @@ class Policy:
         """A transfer was posted: `READ` or `WRITE`. Called by the engine's own thread."""
         with self._lock:
             self.transfers[operation] += 1
-        with self.contained("metrics"):
-            self.on_count()
+        if self.armed("metrics"):
+            with self.contained("metrics"):
+                self.on_transfer()
 
     def _recognised(self, breach: Breach, sites: Sequence[Site]) -> tuple[_Known, bool]:
         place = breach.place
@@ -202,8 +204,9 @@ class Policy:
         self._dumped = time.monotonic()
         with self.contained("recorder"):
             entries = [{**self._header(), **e.to_dict()} for e in self.recorder.entries()]
-            with self.contained("evidence"), self._lock:
-                evidence.replace_ring(entries)
+            if entries:
+                with self.contained("evidence"), self._lock:
+                    evidence.replace_ring(entries)
 
     # What goes wrong in the checks.
 
@@ -229,6 +232,7 @@ class Policy:
             if check not in self._disarmed:
                 self._disarmed[check] = what = _place(error)
                 say(f"internal error, {check} is switched off in this process: {what}")
+                self.on_fault()
         except Exception:
             self._disarmed.setdefault(check, type(error).__name__)
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 SIZE: Final = 2048
+KEPT: Final = 256
 
 
 class Entry(Protocol):
@@ -15,18 +16,26 @@ class Entry(Protocol):
 
 class Recorder:
     """A bounded ring. Appending takes no lock: a deque's own operations are enough, and an entry
-    may come from a destructor or a signal handler at any point of another append."""
+    may come from a destructor or a signal handler at any point of another append.
 
-    def __init__(self, size: int = SIZE) -> None:
+    append  adds what passes by
+    keep    adds what later entries speak of, in a ring of its own: a prepared list is used long
+            after it was made
+    """
+
+    def __init__(self, size: int = SIZE, kept: int = KEPT) -> None:
         self._ring: deque[Entry] = deque(maxlen=size)
+        self._kept: deque[Entry] = deque(maxlen=kept)
         self.append = self._ring.append
+        self.keep = self._kept.append
 
     def __len__(self) -> int:
         return len(self._ring)
 
     def entries(self) -> list[Entry]:
-        """Oldest first."""
-        return list(self._ring)
+        """What is kept, then the ring; oldest first."""
+        return [*self._kept.copy(), *self._ring.copy()]
 
     def clear(self) -> None:
         self._ring.clear()
+        self._kept.clear()

@@ -22,7 +22,7 @@ def test_the_version_is_the_packages():
 def test_help_lists_the_commands():
     shown = run("--help")
     assert shown.returncode == 0
-    for command in ("check", "explain", "rules"):
+    for command in ("check", "explain", "report", "rules", "run"):
         assert f"  {command} " in shown.stdout
 
 
@@ -89,7 +89,7 @@ def test_a_complaint_that_nobody_can_read_is_still_an_exit_code(tmp_path):
     [
         ("chekc", "did you mean check?"),
         ("a.py", "did you mean `kvlint check a.py`?"),
-        ("nonsense", "there are check, explain, rules"),
+        ("nonsense", "there are check, explain, report, rules, run"),
     ],
 )
 def test_an_unknown_command_gets_a_suggestion(tmp_path, monkeypatch, capsys, command, hint):

@@ -13,6 +13,7 @@ import pytest
 import kvlint
 
 ROOT = Path(__file__).parent.parent
+LINKED = ("rules", "runtime_checks")
 UNTRACKED = shutil.ignore_patterns(
     ".git", ".venv", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis"
 )
@@ -20,12 +21,15 @@ UNTRACKED = shutil.ignore_patterns(
 
 def folders_with_modules() -> set[str]:
     """The packages that there are on disk, under their import names."""
-    found = {"kvlint.rules", "kvlint.runtime_checks"}
-    for path in (ROOT / "kvlint").rglob("*"):
-        inside = path.relative_to(ROOT)
-        linked = inside.parts[1] in ("rules", "runtime_checks")
-        if not linked and path.suffix in (".py", ".toml") and "__pycache__" not in inside.parts:
-            found.add(".".join(inside.parent.parts))
+    found = set()
+    for path in [path for top in ("kvlint", *LINKED) for path in (ROOT / top).rglob("*")]:
+        parts = path.relative_to(ROOT).parts
+        if parts[0] in LINKED:
+            parts = ("kvlint", *parts)
+        elif parts[1] in LINKED:
+            continue
+        if path.suffix in (".py", ".toml") and "__pycache__" not in parts:
+            found.add(".".join(parts[:-1]))
     return found
 
 
@@ -63,7 +67,7 @@ def test_the_wheel_holds_every_file_of_the_packages(wheel):
         for pattern in ("*.py", "*.toml", "py.typed")
         for path in (ROOT / "kvlint").rglob(pattern)
     }
-    for folder in ("rules", "runtime_checks"):
+    for folder in LINKED:
         expected |= {
             f"kvlint/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / folder).rglob("*.py")
         }

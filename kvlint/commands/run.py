@@ -1,0 +1,140 @@
+"""`kvlint run`: a command, and every Python process that it starts, under the companion's eyes."""
+
+import os
+import secrets
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+
+from kvlint.commands._stderr import complain
+from kvlint.engine.errors import UsageError
+
+VIOLATED: Final = 70
+NOT_ARMED: Final = 78
+NOT_EXECUTABLE: Final = 126
+NOT_FOUND: Final = 127
+FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+@click.command(
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    epilog="Exit codes: the command's own; where that was 0, 70 for violations. 78 where kvlint "
+    "could not watch the command.",
+)
+@click.option("--mode", default="log", metavar="MODE", help="log (default), assert, paranoid, off.")
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path),
+    default="kvlint-report",
+    metavar="DIR",
+    help="Folder for evidence, made where it is missing. Default: kvlint-report.",
+)
+@click.option(
+    "--require",
+    default="",
+    metavar="HOOKS",
+    help="End with 78 where a hook is missing: all, or names.",
+)
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def command(mode: str, report: Path, require: str, command: Sequence[str]) -> int:
+    """Run COMMAND and check every NIXL transfer of its Python processes."""
+    from kvlint.runtime_checks.evidence import EvidenceError, prepare
+    from kvlint.runtime_checks.settings import Mode, SettingsError
+
+    try:
+        off = Mode.named(mode) is Mode.OFF
+        if not off:
+            prepare(report.absolute())
+    except EvidenceError as error:
+        complain(f"not armed: {error}")
+        return NOT_ARMED
+    except SettingsError as error:
+        raise UsageError(str(error)) from None
+    run = secrets.token_hex(4)
+    environ = _environment(mode, report.absolute(), require, run)
+    try:
+        code = _ran(command, environ)
+    except OSError as error:
+        complain(f"cannot run {command[0]}: {error.strerror}")
+        return NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
+    required = environ.get("KVLINT_REQUIRE", "") != ""
+    return code if off else _concluded(code, report, run, required)
+
+
+def _environment(mode: str, report: Path, require: str, run: str) -> dict[str, str]:
+    from kvlint.runtime_checks import bootstrap
+
+    path = [str(Path(bootstrap.__path__[0]).absolute()), os.environ.get("PYTHONPATH", "")]
+    told = {
+        "KVLINT_RUNTIME": mode,
+        "KVLINT_REPORT": str(report),
+        "KVLINT_RUN": run,
+        # An empty entry would stand for the working directory.
+        "PYTHONPATH": os.pathsep.join(filter(None, path)),
+    }
+    return {**os.environ, **told, **({"KVLINT_REQUIRE": require} if require else {})}
+
+
+def _ran(command: Sequence[str], environ: Mapping[str, str]) -> int:
+    """The command's exit status as a shell has it. Raises OSError where it cannot be started.
+
+    Signals are waited for, not handled: what the terminal sends has reached the command as well,
+    and is not sent a second time.
+    """
+    awaited = {signal.SIGCHLD, *FORWARDED}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
+    try:
+        # Python ignores these two, a program expects not to.
+        child = os.posix_spawnp(
+            command[0],
+            list(command),
+            environ,
+            setsigmask=before,
+            setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],
+        )
+        while True:
+            received = signal.sigtimedwait(awaited, 1)
+            if received is not None and received.si_signo != signal.SIGCHLD:
+                if received.si_code <= 0:
+                    os.kill(child, received.si_signo)
+                continue
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                code = os.waitstatus_to_exitcode(status)
+                return code if code >= 0 else 128 - code
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _concluded(code: int, report: Path, run: str, required: bool) -> int:
+    """One line on what was seen; the exit status."""
+    from kvlint.runtime_checks.reading import armed_processes, read
+
+    try:
+        processes = armed_processes(report, run)
+        found = len(read(report, run).violations)
+    except OSError as error:
+        complain(f"cannot read {report}: {error.strerror}")
+        return code or NOT_ARMED
+    watched = sum(process.hooked for process in processes)
+    if not processes:
+        complain(
+            "not armed: no process of the command has loaded kvlint; `python -I`, `-E` and `-S` "
+            "keep it out"
+        )
+        return code or NOT_ARMED
+    if found:
+        counted = "1 violation" if found == 1 else f"{found} violations"
+        complain(f"{counted} in {report}; kvlint report {report} shows them")
+        return code or VIOLATED
+    if not watched:
+        complain("nothing was checked: no process of the command has imported NIXL")
+        return code or (NOT_ARMED if required else 0)
+    counted = "1 process" if watched == 1 else f"{watched} processes"
+    failed = sorted({check for process in processes for check in process.switched_off})
+    without = f", without {', '.join(failed)} after internal errors" if failed else ""
+    complain(f"no violations in {counted} that used NIXL{without}")
+    return code

@@ -1,0 +1,1 @@
+"""The folder that `kvlint run` puts first on PYTHONPATH, for the sitecustomize in it."""

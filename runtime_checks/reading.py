@@ -1,0 +1,241 @@
+"""What the processes of a run have left in a folder, put together again.
+
+The files may be those of a run that goes on, of a process that was killed within a line, or of
+somebody else: what cannot be read is counted and named, and the rest is told.
+"""
+
+import json
+import os
+import stat
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+SCHEMA: Final = 1
+LONGEST: Final = 4 << 20
+AROUND: Final = 3
+# By these records are told apart and put together.
+NAMING: Final = ("run", "pid", "number", "repeat_of", "agent", "peer", "transfer", "id", "kind")
+DETAIL: Final = ("operation", "peer", "polls", "local", "remote")
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What one process saw of a transfer.
+
+    time    ISO 8601 in UTC, by that process's clock; "" where it has none
+    what    made, posted, done, failed, released or notified
+    detail  what else the process knows of the transfer; at its first event only
+    """
+
+    time: str
+    agent: str
+    what: str
+    detail: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """One transfer as all its parties saw it; events by time."""
+
+    id: str
+    events: tuple[Event, ...]
+
+    @property
+    def begun(self) -> str:
+        return self.events[0].time if self.events else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A violation with the transfers around it, by time. `count` is how often it was seen at
+    least: repeats are written when their number has doubled."""
+
+    record: Record
+    count: int
+    around: tuple[Transfer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    pid: int
+    hooked: bool
+    switched_off: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Story:
+    """
+    violations  by time
+    transfers   by time
+    unread      one line a file that is not, or not all, what its name promises
+    """
+
+    violations: list[Seen] = field(default_factory=list)
+    transfers: list[Transfer] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+
+
+def is_evidence(folder: Path) -> bool:
+    """Whether any process has written into the folder. Raises OSError."""
+    kinds = ("armed-", "violations-", "transfers-")
+    return any(path.name.startswith(kinds) for path in folder.iterdir())
+
+
+def read(folder: Path, run: str = "") -> Story:
+    """The story of a run, or of all runs with files in the folder. Raises OSError where the
+    folder cannot be read."""
+    paths = sorted(folder.iterdir())
+    records: dict[str, list[Record]] = {"violations": [], "transfers": []}
+    unread = []
+    for kind, found in records.items():
+        for path in paths:
+            if path.match(f"{kind}-{run or '*'}-*.jsonl"):
+                more, problem = _records(path)
+                found += more
+                unread += [problem] if problem else []
+    return put_together(**records, unread=unread)
+
+
+def put_together(
+    violations: Iterable[Record], transfers: Iterable[Record], unread: Iterable[str] = ()
+) -> Story:
+    """Pure. Both sides of a transfer meet by its id, repeats and what they repeat by number."""
+    known = merged(transfers)
+    seen = [replace(one, around=around(one.record, known)) for one in counted(violations)]
+    return Story(seen, known, list(unread))
+
+
+def counted(violations: Iterable[Record]) -> list[Seen]:
+    """By time. A repeat whose violation was lost with an older file stays unknown."""
+    firsts: dict[object, Record] = {}
+    counts: dict[object, int] = defaultdict(int)
+    for record in violations:
+        process = (record.get("run"), record.get("pid"))
+        if "repeat_of" in record:
+            key = (*process, record["repeat_of"])
+        else:
+            key = (*process, record.get("number"))
+            firsts.setdefault(key, record)
+        counts[key] = max(counts[key], _integer(record.get("count"), 1))
+    seen = [Seen(record, counts[key]) for key, record in firsts.items()]
+    return sorted(seen, key=lambda one: _time(one.record.get("time")))
+
+
+def merged(entries: Iterable[Record]) -> list[Transfer]:
+    """By time. An entry without an id, such as a prepared list, is no transfer."""
+    events: dict[str, list[Event]] = defaultdict(list)
+    for entry in entries:
+        name = entry.get("id")
+        if isinstance(name, str) and entry.get("kind") in ("transfer", "notified"):
+            events[name] += _events(entry)
+    transfers = [
+        Transfer(name, tuple(sorted(seen, key=lambda event: event.time)))
+        for name, seen in events.items()
+    ]
+    return sorted(transfers, key=lambda transfer: transfer.begun)
+
+
+def around(record: Record, transfers: Sequence[Transfer]) -> tuple[Transfer, ...]:
+    """The violation's own transfer with its neighbours among those of the same agents; where it
+    has none, the last that those had begun."""
+    names = {record.get("agent"), record.get("peer")} - {None}
+    near = [t for t in transfers if any(event.agent in names for event in t.events)]
+    own = [number for number, t in enumerate(near) if t.id == record.get("transfer")]
+    if own:
+        return tuple(near[max(0, own[0] - AROUND) : own[0] + AROUND + 1])
+    when = _time(record.get("time"))
+    return tuple([t for t in near if t.begun <= when][-AROUND:])
+
+
+def _events(entry: Record) -> Iterator[Event]:
+    """The steps of a transfer that have happened; what the entry says of it stands at the first."""
+    agent = str(entry.get("agent", "?"))
+    if entry["kind"] == "notified":
+        steps = [("notified", entry.get("time"))]
+    else:
+        ended = str(entry.get("state", "ended"))
+        steps = [(step, entry.get(step)) for step in ("made", "posted")]
+        steps.append((ended, entry.get("ended")))
+    detail = {name: entry[name] for name in DETAIL if entry.get(name) is not None}
+    for step, time in steps:
+        if time is not None:
+            yield Event(_time(time), agent, step, detail)
+            detail = {}
+
+
+def _time(value: object) -> str:
+    """Nanoseconds since 1970, or what is a text already, as a text that sorts by time."""
+    if isinstance(value, int) and 0 <= value < 1 << 63:
+        seconds, nanoseconds = divmod(value, 10**9)
+        told = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        return f"{told}.{nanoseconds // 1000:06}Z"
+    return value if isinstance(value, str) else ""
+
+
+def _integer(value: object, otherwise: int) -> int:
+    return value if isinstance(value, int) else otherwise
+
+
+def armed_processes(folder: Path, run: str) -> list[Process]:
+    """The processes of a run that kvlint was loaded in. Raises OSError."""
+    found = []
+    for path in sorted(folder.iterdir()):
+        if path.match(f"armed-{run}-*.json"):
+            for record in _records(path)[0]:
+                off = record.get("switched_off")
+                hooked = record.get("status") == "installed"
+                off = tuple(map(str, off)) if isinstance(off, Mapping) else ()
+                found.append(Process(_integer(record.get("pid"), 0), hooked, off))
+    return found
+
+
+def _records(path: Path) -> tuple[list[Record], str]:
+    """The records of a file, and what is wrong with it, in one line, or ""."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(file, "rb") as opened:
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                return [], f"{path.name}: not a file"
+            return _of_lines(path.name, opened)
+    except OSError as error:
+        return [], f"{path.name}: {'a link' if path.is_symlink() else error.strerror}"
+
+
+def _of_lines(name: str, file: BinaryIO) -> tuple[list[Record], str]:
+    records: list[Record] = []
+    bad: list[int] = []
+    number, last = 0, b"\n"
+    while line := file.readline(LONGEST):
+        begins, last = last.endswith(b"\n"), line
+        if not begins:
+            continue
+        number += 1
+        record = record_of(line) if line.endswith(b"\n") else None
+        if record is None:
+            bad.append(number)
+        else:
+            records.append(record)
+    if bad == [number] and not last.endswith(b"\n"):
+        return records, f"{name}: the last line breaks off"
+    if not bad:
+        return records, ""
+    lines = "1 line is" if len(bad) == 1 else f"{len(bad)} lines are"
+    return records, f"{name}: {lines} not evidence of this version (first at line {bad[0]})"
+
+
+def record_of(line: bytes) -> Record | None:
+    """The object that a line holds, if it may be one of ours."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(record, dict) or record.get("schema", SCHEMA) != SCHEMA:
+        return None
+    names = all(isinstance(record.get(name), str | int | None) for name in NAMING)
+    return record if names else None

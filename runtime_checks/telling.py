@@ -1,0 +1,100 @@
+"""The story of a run as a person reads it."""
+
+from collections.abc import Iterator, Mapping
+
+from kvlint.runtime_checks.reading import Event, Seen, Story, Transfer
+from kvlint.runtime_checks.settings import one_line
+
+
+def tell(story: Story) -> Iterator[str]:
+    """Lines. What comes from files and peers cannot break out of its line."""
+    total = len(story.violations)
+    for number, seen in enumerate(story.violations, 1):
+        yield from (one_line(line) for line in _violation(seen, number, total))
+        yield ""
+    counted = "1 violation" if total == 1 else f"{total} violations"
+    transfers = len(story.transfers)
+    yield f"{counted if total else 'no violations'}, {transfers} " + (
+        "transfer recorded" if transfers == 1 else "transfers recorded"
+    )
+
+
+def _violation(seen: Seen, number: int, total: int) -> Iterator[str]:
+    record = seen.record
+    code = f" [{record['code']}]" if record.get("code") else ""
+    yield f"violation {number} of {total}: {record.get('check')}{code}"
+    yield f"  {record.get('message')}"
+    times = "once" if seen.count == 1 else f"at least {seen.count} times"
+    yield _row(
+        "seen",
+        f"{times}, first {record.get('time')}, mode {record.get('mode')}, "
+        f"process {record.get('pid')} of run {record.get('run')}",
+    )
+    peer = f", peer {record['peer']}" if record.get("peer") else ""
+    yield _row("agent", f"{record.get('agent')}{peer}")
+    if record.get("formula"):
+        yield _row("assumes", record["formula"])
+    if isinstance(record.get("values"), Mapping) and record["values"]:
+        yield _row("values", _pairs(record["values"]))
+    where = [
+        f"{name} {record[name]}"
+        for name in ("region", "region_name", "layer", "slot", "byte")
+        if record.get(name) is not None
+    ]
+    if where:
+        yield _row("place", f"{record.get('side')} side, {', '.join(where)}".replace("_", " "))
+    yield from _sites(record.get("sites"))
+    history = record.get("history")
+    if isinstance(history, list) and history:
+        yield "  earlier on these lists"
+        yield from (f"    {_pairs(one) if isinstance(one, Mapping) else one}" for one in history)
+    if seen.around:
+        yield "  transfers around it"
+        for transfer in seen.around:
+            yield from _transfer(transfer, transfer.id == record.get("transfer"))
+
+
+def _sites(sites: object) -> Iterator[str]:
+    for site in sites if isinstance(sites, list) else ():
+        if isinstance(site, Mapping):
+            yield f"  {site.get('call')} called in"
+            stack = site.get("stack")
+            yield from (f"    {frame}" for frame in (stack if isinstance(stack, list) else ()))
+
+
+def _transfer(transfer: Transfer, own: bool) -> Iterator[str]:
+    yield f"  {'>' if own else ' '} {transfer.id}"
+    yield from (f"      {_event(event)}" for event in transfer.events)
+
+
+def _event(event: Event) -> str:
+    detail = ", ".join(_details(event.detail))
+    return f"{event.time or '-':<27}  {event.agent:<12}  {event.what:<8}  {detail}".rstrip()
+
+
+def _details(detail: Mapping[str, object]) -> Iterator[str]:
+    for name, value in detail.items():
+        if isinstance(value, Mapping):
+            yield f"{name} {_side(value)}"
+        else:
+            yield f"{name} {value}"
+
+
+def _side(side: Mapping[str, object]) -> str:
+    """What is selected of a list: `list 3 (24 descriptors; slots 5 6 7 100)`."""
+    parts = [f"{side.get('descriptors')} descriptors"]
+    groups = side.get("groups")
+    for group in groups if isinstance(groups, list) else ():
+        if isinstance(group, Mapping) and isinstance(group.get("first"), list):
+            first = group["first"]
+            more = " ..." if group.get("slots") != len(first) else ""
+            parts.append(f"slots {' '.join(map(str, first))}{more}")
+    return f"list {side.get('list')} ({'; '.join(parts)})"
+
+
+def _pairs(values: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in values.items())
+
+
+def _row(label: str, text: object) -> str:
+    return f"  {label:<9}{text}"

@@ -1,0 +1,230 @@
+"""`kvlint run`: the command's own life, and what is said and returned at its end."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("wrapt", reason="the wheel wrapt is missing")
+
+ROOT = Path(__file__).parents[2]
+ENVIRON = {name: value for name, value in os.environ.items() if name[:7] != "KVLINT_"} | {
+    "PYTHONPATH": str(ROOT)
+}
+FIND = """
+from kvlint.runtime_checks import arming
+from tests.runtime_checks.breaches import breach, site
+for region in (1, 2, 2):
+    arming._armed.policy.judge(breach(region), [site()], agent="a")
+"""
+
+
+def command_line(*options, mode="log", report="out"):
+    return [sys.executable, "-m", "kvlint", "run", "--mode", mode, "--report", report, *options]
+
+
+@pytest.fixture
+def run(tmp_path):
+    def run(*command, options=(), **given):
+        return subprocess.run(
+            [*command_line(*options, **given), "--", *command],
+            cwd=tmp_path,
+            env=ENVIRON,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    return run
+
+
+def python(script):
+    return (sys.executable, "-c", script)
+
+
+def test_the_command_gets_its_arguments_and_its_streams(run):
+    ran = run(*python("import sys; print(sys.argv[1:])"), "--report", "-x", "a b")
+    assert ran.stdout == "['--report', '-x', 'a b']\n"
+
+
+def test_violations_make_a_success_a_failure_and_are_counted(run, tmp_path):
+    ran = run(*python(FIND))
+    assert ran.returncode == 70
+    *_, last = ran.stderr.splitlines()
+    assert last == "kvlint: 2 violations in out; kvlint report out shows them"
+    assert len(list((tmp_path / "out").glob("violations-*.jsonl"))) == 1
+
+
+def test_violations_of_grandchildren_count(run):
+    spawn = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {FIND!r}])"
+    assert run(*python(spawn)).returncode == 70
+
+
+def test_violations_of_an_earlier_run_do_not_count(run):
+    assert [run(*python(FIND)).returncode, run(*python("")).returncode] == [70, 0]
+
+
+@pytest.mark.parametrize("code", [1, 3, 70, 78])
+def test_the_commands_own_failure_comes_first(run, code):
+    assert run(*python(f"{FIND}\nraise SystemExit({code})")).returncode == code
+
+
+def test_a_command_that_dies_of_a_signal_ends_as_in_a_shell(run):
+    assert run(*python("import os; os.kill(os.getpid(), 11)")).returncode == 128 + 11
+
+
+def test_where_nixl_was_never_imported_nothing_was_checked(run):
+    ran = run(*python(""))
+    assert (ran.returncode, ran.stderr) == (
+        0,
+        "kvlint: nothing was checked: no process of the command has imported NIXL\n",
+    )
+
+
+def test_where_hooks_are_required_that_is_not_armed(run):
+    assert run(*python(""), options=["--require", "all"]).returncode == 78
+
+
+@pytest.mark.parametrize("command", [(sys.executable, "-I", "-c", ""), ("true",)])
+def test_a_command_that_kvlint_does_not_get_into_is_not_armed(run, command):
+    ran = run(*command)
+    assert ran.returncode == 78
+    (line,) = ran.stderr.splitlines()
+    assert line.startswith("kvlint: not armed: no process of the command has loaded kvlint")
+
+
+def test_off_is_the_command_and_nothing_else(run, tmp_path):
+    ran = run(
+        *python("import sys; print('kvlint.runtime_checks.arming' in sys.modules)"), mode="off"
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "False\n", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("sample", "kvlint: mode sample needs digests of the bytes moved, which this version "),
+        ("loud", "kvlint: unknown mode: loud; there are off, log, assert, paranoid\n"),
+    ],
+)
+def test_a_mode_that_there_is_not_is_one_line_and_nothing_is_started(run, mode, said):
+    ran = run(*python("print(1)"), mode=mode)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith(said)
+    assert ran.stderr.count("\n") == 1
+
+
+def test_a_folder_that_takes_no_files_is_one_line_and_nothing_is_started(run, tmp_path):
+    (tmp_path / "out").symlink_to(tmp_path)
+    ran = run(*python("print(1)"))
+    assert (ran.returncode, ran.stdout) == (78, "")
+    assert ran.stderr == (
+        f"kvlint: not armed: cannot write evidence to {tmp_path}/out: it is a link\n"
+    )
+
+
+def test_a_command_that_cannot_be_started_is_one_line_with_the_code_of_a_shell(run, tmp_path):
+    ran = run("./nowhere")
+    assert (ran.returncode, ran.stderr) == (
+        127,
+        "kvlint: cannot run ./nowhere: No such file or directory\n",
+    )
+    (tmp_path / "text").touch(0o644)
+    assert run("./text").returncode == 126
+
+
+def test_without_a_command_the_usage_is_one_line(run):
+    ran = subprocess.run(command_line(), env=ENVIRON, capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("kvlint: missing argument 'COMMAND...'")
+
+
+def test_what_the_environment_required_already_is_required(tmp_path):
+    ran = subprocess.run(
+        [*command_line(), "--", *python("import os; print(os.environ['KVLINT_REQUIRE'])")],
+        cwd=tmp_path,
+        env=ENVIRON | {"KVLINT_REQUIRE": "all"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (78, "all\n")
+
+
+WAIT = """
+import signal, sys, time
+def handle(number, frame):
+    print(signal.Signals(number).name, flush=True)
+    sys.exit(5)
+for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):
+    signal.signal(getattr(signal, name), handle)
+print("ready", flush=True)
+time.sleep(30)
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"])
+def test_signals_reach_the_command_and_its_end_is_awaited(tmp_path, name):
+    running = subprocess.Popen(
+        [*command_line(), "--", *python(WAIT)],
+        cwd=tmp_path,
+        env=ENVIRON,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert running.stdout is not None
+    assert running.stdout.readline() == "ready\n"
+    running.send_signal(getattr(signal, name))
+    out, _ = running.communicate(timeout=30)
+    assert (out, running.returncode) == (f"{name}\n", 5)
+
+
+def test_what_a_terminal_sends_arrives_once(tmp_path):
+    count = """
+import signal, sys, time
+got = []
+signal.signal(signal.SIGINT, lambda *_: got.append(1))
+print("ready", flush=True)
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    time.sleep(0.05)
+print(len(got), flush=True)
+"""
+    pid, terminal = os.forkpty()
+    if pid == 0:
+        os.chdir(tmp_path)
+        os.execve(sys.executable, [*command_line(), "--", *python(count)], ENVIRON)
+    shown = b""
+    while b"ready" not in shown:
+        shown += os.read(terminal, 100)
+    os.write(terminal, b"\x03")
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        try:
+            shown += os.read(terminal, 100)
+        except OSError:
+            break
+    os.waitpid(pid, 0)
+    assert b"1\r\n" in shown
+
+
+def test_a_pipe_without_reader_ends_the_command_as_without_kvlint(run):
+    ran = run("sh", "-c", "yes | head -1")
+    assert ran.stdout == "y\n"
+    assert "Broken pipe" not in ran.stderr
+
+
+def test_each_process_says_what_is_armed_in_it(run, tmp_path):
+    run(*python("import os; print(os.getpid())"))
+    (path,) = (tmp_path / "out").glob("armed-*.json")
+    told = json.loads(path.read_text())
+    assert (told["mode"], told["status"]) == ("log", "waiting for nixl")
+    assert path.name == f"armed-{told['run']}-{told['pid']}.json"
+    assert told["versions"]["python"] == ".".join(map(str, sys.version_info[:3]))
