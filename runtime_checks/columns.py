@@ -1,0 +1,173 @@
+"""The column check: every region of a group gets the same slots.
+
+A group is a column of one page through all its regions. Where some region gets other slots, the
+page's parts do not belong together any more; most often the indices were made with one stride
+for all regions, which the values then show.
+"""
+
+from collections import Counter
+
+import numpy as np
+
+from kvlint.assumptions import Number, Own, Relation, Starts, breaks_on
+from kvlint.geometry import Case
+from kvlint.runtime_checks.checks import COLUMN, Breach
+from kvlint.runtime_checks.lists import DescriptorList
+from kvlint.runtime_checks.regions import Integers
+from kvlint.runtime_checks.selection import Blocks, Selection
+
+CONSTANT_STRIDE = "KV103"
+
+
+def uneven(selection: Selection, other: Selection | None) -> Breach | None:
+    """The first region that does not get what its group gets.
+
+    other  the other side of the transfer, which shows where one region's indices end and what
+           was meant, if it is in order
+    """
+    if selection.columns or not len(selection.indices):
+        return None
+    of = selection.of
+    sets = _sets(selection)
+    for group in range(int(of.groups.max(initial=-1)) + 1):
+        members = np.flatnonzero(of.groups == group)
+        wanted = _usual([sets.get(int(member)) for member in members])
+        if wanted is None:
+            continue
+        for member in members.tolist():
+            found = sets.get(member, wanted[:0])
+            if not np.array_equal(found, wanted):
+                return _breach(selection, other, members, member, wanted, found)
+    return None
+
+
+def _sets(selection: Selection) -> dict[int, Integers]:
+    """The slots of each selected region, ascending."""
+    order = np.lexsort((selection.slots, selection.regions))
+    regions, slots = selection.regions[order], selection.slots[order]
+    present, firsts = np.unique(regions, return_index=True)
+    parts = np.split(slots, firsts[1:])
+    return {int(region): part for region, part in zip(present, parts, strict=True)}
+
+
+def _usual(found: list[Integers | None]) -> Integers | None:
+    """What most regions get, the first of them where several sets are as common; None where
+    none gets anything."""
+    given = [slots for slots in found if slots is not None]
+    if not given:
+        return None
+    times = Counter(slots.tobytes() for slots in given)
+    return max(given, key=lambda slots: times[slots.tobytes()])
+
+
+def _breach(
+    selection: Selection,
+    other: Selection | None,
+    members: Integers,
+    member: int,
+    wanted: Integers,
+    found: Integers,
+) -> Breach:
+    of = selection.of
+    stride = _constant_stride(selection, other)
+    position = _first_stray(selection, members, wanted)
+    if position is None:
+        lacking = np.setdiff1d(wanted, found)
+        slot = int(lacking[0]) if len(lacking) else int(wanted[0])
+        return Breach(
+            COLUMN,
+            f"{of.called(member, slot)} is not selected, its group selects {len(wanted)} slots of "
+            f"each region and {len(found)} of this one",
+            {"slots selected of the group": len(wanted), f"of region {member}": len(found)},
+            of.place(member, slot),
+        )
+    hit = (int(selection.regions[position]), int(selection.slots[position]))
+    index = int(selection.indices[position])
+    if stride is None:
+        return Breach(
+            COLUMN,
+            f"{of.side} index {index} (at {position}) is {of.called(*hit)}, a slot that the other "
+            f"regions of its group do not get{_meant(selection, other, position)}",
+            {"slots selected of the group": len(wanted), f"of region {member}": len(found)},
+            of.place(*hit),
+        )
+    blocks = _blocks(selection, other)
+    block = int(np.searchsorted(np.cumsum(blocks.counts), position, side="right"))
+    meant, start = int(blocks.regions[block]), of.bounds[int(blocks.regions[block])]
+    page = index - meant * stride
+    return Breach(
+        COLUMN,
+        f"{of.side} index {index} (at {position}) is {meant} * {stride} + {page} and meant for "
+        f"region {meant} slot {page}, but {of.side} region {meant} starts at {start}: it is "
+        f"{of.called(*hit)}",
+        {f"descriptors before region {meant}": start, f"{meant} * {stride}": meant * stride},
+        of.place(*hit),
+        CONSTANT_STRIDE,
+        f"descriptors before region i = i * {stride}",
+    )
+
+
+def _first_stray(selection: Selection, members: Integers, wanted: Integers) -> int | None:
+    """The first position whose index is in a region of the group, but in no slot of it that
+    the group gets, or once more in one that it gets."""
+    mine = np.isin(selection.regions, members)
+    stray = mine & ~np.isin(selection.slots, wanted)
+    if not stray.any():
+        again = np.ones(len(stray), bool)
+        again[np.unique(selection.indices, return_index=True)[1]] = False
+        stray = mine & again
+    at = np.flatnonzero(stray)
+    return int(at[0]) if len(at) else None
+
+
+def _meant(selection: Selection, other: Selection | None, position: int) -> str:
+    if other is None or not other.columns or position >= len(other.indices):
+        return ""
+    return f"; the {other.of.side} side has {other.call(position)} there"
+
+
+def _blocks(selection: Selection, other: Selection | None) -> Blocks:
+    """Where one region's indices end, by the other side if that is in order, else evenly."""
+    count = len(selection.of.regions)
+    if other is not None and other.blocks is not None and len(other.of.regions) == count:
+        return other.blocks
+    each = len(selection.indices) // count
+    return Blocks(np.arange(count), np.full(count, each))
+
+
+def _constant_stride(selection: Selection, other: Selection | None) -> int | None:
+    """S, if the indices are i * S + p for one S and the list does not have that many slots in
+    each region."""
+    of, blocks = selection.of, _blocks(selection, other)
+    if int(blocks.counts.sum()) != len(selection.indices) or len(blocks.regions) < 2:
+        return None
+    indices = selection.indices.astype(np.int64)
+    parts = np.split(indices, np.cumsum(blocks.counts)[:-1])
+    if not all(len(part) for part in parts):
+        return None
+    steps = _steps(of, parts, blocks)
+    if len(steps) != 1:
+        return None
+    (stride,) = steps
+    if stride <= 0:
+        return None
+    case = Case(len(of.regions), {"slots": tuple(of.regions.slots.tolist())}, {})
+    broken = breaks_on(Relation(Starts(Own("slots")), "=", Starts(Number(stride))), case)
+    return stride if broken else None
+
+
+def _steps(of: DescriptorList, parts: list[Integers], blocks: Blocks) -> set[int]:
+    """Distances from one region's indices to the next region's, where both select one set."""
+    steps: set[int] = set()
+    last: dict[int, tuple[int, Integers]] = {}
+    for region, part in zip(blocks.regions.tolist(), parts, strict=True):
+        before = last.get(int(of.groups[region])) if of.groups[region] >= 0 else None
+        if before is not None:
+            if len(part) != len(before[1]) or region <= before[0]:
+                return set()
+            apart = np.unique(part - before[1])
+            if len(apart) != 1 or int(apart[0]) % (region - before[0]):
+                return set()
+            steps.add(int(apart[0]) // (region - before[0]))
+        last[int(of.groups[region])] = (region, part)
+    return steps

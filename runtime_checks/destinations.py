@@ -1,0 +1,88 @@
+"""What one transfer writes: no slot from two sources, no byte twice.
+
+One slot written twice from the same source is left alone, its bytes are right.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kvlint.runtime_checks.checks import DUPLICATE_DESTINATION, OVERLAPPING_DESTINATION, Breach
+from kvlint.runtime_checks.regions import Addresses, Integers
+from kvlint.runtime_checks.selection import Selection
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Bytes that a transfer writes, ascending: [begins, ends) of each row, and its position."""
+
+    begins: Addresses
+    ends: Addresses
+    devices: Integers
+    positions: Integers
+
+    @classmethod
+    def of(cls, selection: Selection) -> "Rows":
+        regions = selection.of.regions
+        begins = regions.addresses_of(selection.regions, selection.slots)
+        devices = regions.devices[selection.regions]
+        order = np.lexsort((begins, devices))
+        ends = begins + regions.lengths[selection.regions].astype(np.uint64)
+        return cls(begins[order], ends[order], devices[order], order)
+
+
+def written_twice(destination: Selection, source: Selection) -> Breach | None:
+    """The first slot, or byte, that the transfer writes from two sources."""
+    if destination.columns and destination.blocks is not None:
+        if not destination.of.regions.overlapping and not _any_twice(destination):
+            return None
+    return _in_rows(destination, source)
+
+
+def _any_twice(destination: Selection) -> bool:
+    """Whether a column has a slot twice; regions outside of groups are looked at row by row."""
+    blocks = destination.blocks
+    if blocks is None or (destination.of.groups[blocks.regions] < 0).any():
+        return True
+    for slots in destination.columns.values():
+        seen = np.zeros(int(slots.max()) + 1, bool)
+        seen[slots] = True
+        if np.count_nonzero(seen) != len(slots):
+            return True
+    return False
+
+
+def _in_rows(destination: Selection, source: Selection) -> Breach | None:
+    if len(destination.indices) < 2 or len(destination.indices) != len(source.indices):
+        return None
+    rows = Rows.of(destination)
+    same_device = rows.devices[1:] == rows.devices[:-1]
+    clash = np.flatnonzero(same_device & (rows.begins[1:] < rows.ends[:-1]))
+    if not len(clash):
+        return None
+    sources = source.of.regions.addresses_of(source.regions, source.slots)
+    for number in clash:
+        one, other = sorted((int(rows.positions[number]), int(rows.positions[number + 1])))
+        whole = rows.begins[number] == rows.begins[number + 1]
+        if whole and sources[one] == sources[other]:
+            continue
+        return _breach(destination, source, one, other, whole=bool(whole))
+    return None
+
+
+def _breach(
+    destination: Selection, source: Selection, one: int, other: int, *, whole: bool
+) -> Breach:
+    of = destination.of
+    region, slot = int(destination.regions[other]), int(destination.slots[other])
+    check = DUPLICATE_DESTINATION if whole else OVERLAPPING_DESTINATION
+    what = (
+        "is written from" if whole else f"shares bytes with {destination.call(one)}, written from"
+    )
+    return Breach(
+        check,
+        f"{destination.call(other)} {what} {source.call(one)} (at {one}) and "
+        f"{source.call(other)} (at {other})",
+        {f"source at {one}": source.call(one), f"source at {other}": source.call(other)},
+        of.place(region, slot),
+    )

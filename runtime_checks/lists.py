@@ -1,0 +1,117 @@
+"""A prepared descriptor list, as the checks see it: regions with names and groups."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from kvlint.geometry import Region
+from kvlint.runtime_checks.checks import Breach, Place, Side
+from kvlint.runtime_checks.regions import Integers, Regions
+
+
+@dataclass(frozen=True, eq=False)
+class DescriptorList:
+    """What one `prep_xfer_dlist`, or one side of an `initialize_xfer`, was given.
+
+    number    counts the lists of a process, for people
+    side      whose memory it is, seen from the agent that moves the bytes
+    owner     name of the agent whose memory it is
+    kind      memory kind as NIXL has it: "DRAM", "VRAM", "FILE", ...
+    regions   the rows, folded
+    declared  (R,) the adapter's region for each, None where there is none
+    pieces    (R,) which registration holds each region, -1 where none is known; asked for once,
+              since for a peer it takes a question to NIXL per region
+    breaches  what was found while preparing
+    """
+
+    number: int
+    side: Side
+    owner: str
+    kind: str
+    regions: Regions
+    declared: Sequence[Region | None]
+    pieces: Callable[[], Integers]
+    breaches: list[Breach] = field(default_factory=list)
+
+    @cached_property
+    def groups(self) -> Integers:
+        """(R,) the group of each region: regions of one group are selected by one set of slots.
+
+        As the adapter declared it; else regions of equally many slots are one group, provided
+        that each is all that the list has of its registration. Where several lie in one
+        registration nothing says that they are regions at all: -1, as for single slots.
+        """
+        keys: dict[object, int] = {}
+        _, inverse, times = np.unique(self.pieces(), return_inverse=True, return_counts=True)
+        alone = (times[inverse] == 1) & (self.pieces() >= 0)
+        numbers = np.full(len(self.regions), -1, np.int64)
+        for number, declared in enumerate(self.declared):
+            slots = int(self.regions.slots[number])
+            key: object = None
+            if declared is not None:
+                key = (declared.list, declared.group)
+            elif alone[number] and slots > 1:
+                key = slots
+            if key is not None:
+                numbers[number] = keys.setdefault(key, len(keys))
+        return numbers
+
+    @cached_property
+    def stretches(self) -> list[int]:
+        """(R,) number of the first region after each that no longer continues its group."""
+        ends = [len(self.regions)] * len(self.regions)
+        for number in range(len(self.regions) - 2, -1, -1):
+            group = self.groups[number]
+            goes_on = group >= 0 and group == self.groups[number + 1]
+            ends[number] = ends[number + 1] if goes_on else number + 1
+        if ends:
+            ends[-1] = len(ends)
+        return ends
+
+    def fewest(self, first: int, end: int) -> int:
+        """The least slot count of the regions from first to before end."""
+        if first == 0 and end == len(self.regions):
+            return self._fewest_of_all
+        return int(self.regions.slots[first:end].min())
+
+    @cached_property
+    def _fewest_of_all(self) -> int:
+        return int(self.regions.slots.min())
+
+    @cached_property
+    def bounds(self) -> list[int]:
+        """`regions.starts`, for bisection one index at a time."""
+        return [int(start) for start in self.regions.starts]
+
+    def place(self, region: int, slot: int | None) -> Place:
+        """The slot with its names; the byte is counted from the region's first, as declared or
+        as the list has it."""
+        declared = self.declared[region]
+        byte = None
+        if slot is not None:
+            byte = slot * int(self.regions.strides[region])
+            if declared is not None:
+                offset = int(self.regions.addresses[region]) - declared.address
+                slot, byte = slot + offset // declared.stride, byte + offset
+        name = declared.name if declared else None
+        layer = declared.layer if declared else None
+        return Place(self.side, region, name, layer, slot, byte)
+
+    def called(self, region: int, slot: int | None = None) -> str:
+        """The same in words: "remote region 3 'layer 1 key' (layer 1) slot 7 (byte 1792)"."""
+        return in_words(self.place(region, slot))
+
+
+def in_words(place: Place) -> str:
+    words = f"{place.side} region {place.region}"
+    if place.name is not None:
+        words += f" {place.name!r}"
+    if place.layer is not None:
+        words += f" (layer {place.layer})"
+    if place.slot is not None:
+        words += f" slot {place.slot}"
+    if place.byte is not None:
+        words += f" (byte {place.byte})"
+    return words

@@ -1,0 +1,123 @@
+"""The two sides of one transfer against each other: counts, lengths, and which region meets which.
+
+Descriptor k of one side is moved to descriptor k of the other, whatever they are.
+"""
+
+import numpy as np
+
+from kvlint.runtime_checks.checks import (
+    PAIRING,
+    UNEQUAL_COUNTS,
+    UNEQUAL_LENGTHS,
+    Breach,
+)
+from kvlint.runtime_checks.lists import DescriptorList
+from kvlint.runtime_checks.regions import Integers
+from kvlint.runtime_checks.selection import Selection
+
+
+def unequal_counts(local: Selection, remote: Selection) -> Breach | None:
+    here, there = len(local.indices), len(remote.indices)
+    if here == there:
+        return None
+    longer = local if here > there else remote
+    unpaired = min(here, there)
+    place = longer.of.place(int(longer.regions[unpaired]), int(longer.slots[unpaired]))
+    return Breach(
+        UNEQUAL_COUNTS,
+        f"{here} local indices and {there} remote ones: nothing is paired with "
+        f"{longer.call(unpaired)} (at {unpaired})",
+        {"local indices": here, "remote indices": there},
+        place,
+    )
+
+
+def mispaired(local: Selection, remote: Selection) -> Breach | None:
+    """The first region that meets the wrong one, or one with slots of another length.
+
+    Of lists with equally many regions, region i belongs to region i; where adapters have said
+    what the regions are, to the one of its layer and role. Else every region must meet just one.
+    """
+    pairs, firsts = _pairs(local, remote)
+    if not len(pairs):
+        return None
+    here, there = pairs.T
+    ours, theirs = local.of.regions.lengths[here], remote.of.regions.lengths[there]
+    if not np.array_equal(ours, theirs):
+        number = int(np.flatnonzero(ours != theirs)[0])
+        return _unequal_lengths(local, remote, int(firsts[number]))
+    wrong = _wrong(local.of, remote.of, here, there)
+    return None if wrong is None else _mispaired(local, remote, int(firsts[wrong]))
+
+
+def _unequal_lengths(local: Selection, remote: Selection, at: int) -> Breach:
+    here, there = int(local.regions[at]), int(remote.regions[at])
+    ours, theirs = int(local.of.regions.lengths[here]), int(remote.of.regions.lengths[there])
+    return Breach(
+        UNEQUAL_LENGTHS,
+        f"{local.call(at)} of {ours} bytes is paired with {remote.call(at)} of {theirs} bytes "
+        f"(at {at})",
+        {"bytes of the local slot": ours, "bytes of the remote slot": theirs},
+        remote.of.place(there, int(remote.slots[at])),
+    )
+
+
+def _mispaired(local: Selection, remote: Selection, at: int) -> Breach:
+    here, there = int(local.regions[at]), int(remote.regions[at])
+    return Breach(
+        PAIRING,
+        f"{local.call(at)} is paired with {remote.call(at)} (at {at}), not with a slot of "
+        f"{_partner(local.of, remote.of, here)}",
+        {"local region": here, "remote region": there},
+        remote.of.place(there, int(remote.slots[at])),
+    )
+
+
+def _partner(ours: DescriptorList, theirs: DescriptorList, here: int) -> str:
+    """What the local region belongs to, in words."""
+    known = ours.declared[here]
+    if known is not None and known.layer is not None:
+        for number, there in enumerate(theirs.declared):
+            if there is not None and (there.layer, there.role) == (known.layer, known.role):
+                return theirs.called(number)
+    if len(ours.regions) == len(theirs.regions):
+        return theirs.called(here)
+    return "the region that it was paired with before"
+
+
+def _pairs(local: Selection, remote: Selection) -> tuple[Integers, Integers]:
+    """(M, 2) the regions that meet, in order, and (M,) the position where they first do."""
+    ours, theirs = local.blocks, remote.blocks
+    if ours is not None and theirs is not None and np.array_equal(ours.counts, theirs.counts):
+        firsts = np.cumsum(ours.counts) - ours.counts
+        return np.stack((ours.regions, theirs.regions), axis=1), firsts
+    both = np.stack((local.regions, remote.regions), axis=1)
+    if not len(both):
+        return both, np.zeros(0, np.int64)
+    width = len(remote.of.regions)
+    firsts = np.sort(np.unique(both[:, 0] * width + both[:, 1], return_index=True)[1])
+    return both[firsts], firsts.astype(np.int64)
+
+
+def _wrong(
+    ours: DescriptorList, theirs: DescriptorList, here: Integers, there: Integers
+) -> int | None:
+    """The number of the first pair that does not belong together."""
+    known = [
+        (ours.declared[a], theirs.declared[b])
+        for a, b in zip(here.tolist(), there.tolist(), strict=True)
+    ]
+    if all(a is not None and b is not None and None not in (a.layer, b.layer) for a, b in known):
+        for number, (a, b) in enumerate(known):
+            if a is not None and b is not None and (a.layer, a.role) != (b.layer, b.role):
+                return number
+        return None
+    if len(ours.regions) == len(theirs.regions):
+        differ = np.flatnonzero(here != there)
+        return int(differ[0]) if len(differ) else None
+    partner: dict[int, int] = {}
+    owner: dict[int, int] = {}
+    for number, (a, b) in enumerate(zip(here.tolist(), there.tolist(), strict=True)):
+        if partner.setdefault(a, b) != b or owner.setdefault(b, a) != a:
+            return number
+    return None

@@ -1,0 +1,111 @@
+"""What one agent has registered, and whether it still is.
+
+A list is built on registrations: NIXL keeps its own record of each for it. Deregistered and
+registered again the memory is the same and the record is not, so the list is stale either way,
+unless another registration, as old as the list, still holds the memory.
+
+Not thread-safe: whoever owns it holds a lock.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kvlint.runtime_checks.regions import Extents, Integers, Regions
+
+Collected = Callable[[], bool]
+"""Whether the tensor that was registered is gone."""
+
+
+@dataclass(eq=False)
+class Registration:
+    """One registered piece of memory. `number` counts those of the agent, from 0.
+
+    address, length in bytes; device as NIXL has it
+    """
+
+    number: int
+    kind: str
+    address: int
+    length: int
+    device: int
+    collected: Collected | None
+    alive: bool = True
+
+    @property
+    def end(self) -> int:
+        return self.address + self.length
+
+    def __str__(self) -> str:
+        """Without its address: records hold none."""
+        return f"registration {self.number} ({self.length} bytes)"
+
+
+@dataclass(eq=False)
+class Registrations:
+    """All that an agent ever registered, in order; `version` changes with every change."""
+
+    all: list[Registration] = field(default_factory=list)
+    version: int = 0
+    _extents: dict[str, tuple[int, Extents, list[Registration]]] = field(default_factory=dict)
+
+    def add(
+        self, kind: str, pieces: Iterable[tuple[int, int, int]], collected: list[Collected] | None
+    ) -> None:
+        """Pieces of (address, length in bytes, device)."""
+        self.version += 1
+        for at, (address, length, device) in enumerate(pieces):
+            gone = collected[at] if collected and at < len(collected) else None
+            number = len(self.all)
+            self.all.append(Registration(number, kind, address, length, device, gone))
+
+    def found(self, kind: str, pieces: Iterable[tuple[int, int, int]]) -> list[Registration]:
+        """The newest live registration of exactly each piece."""
+        newest: list[Registration] = []
+        for piece in pieces:
+            for one in reversed(self.all):
+                if one.alive and one.kind == kind and one not in newest:
+                    if (one.address, one.length, one.device) == piece:
+                        newest.append(one)
+                        break
+        return newest
+
+    def remove(self, registrations: Iterable[Registration]) -> None:
+        self.version += 1
+        for registration in registrations:
+            registration.alive = False
+
+    def extents(self, kind: str) -> tuple[Extents, list[Registration]]:
+        """The live ones of a memory kind; extent numbers are positions in the second."""
+        cached = self._extents.get(kind)
+        if cached is None or cached[0] != self.version:
+            live = [one for one in self.all if one.alive and one.kind == kind and one.length]
+            pieces = Extents.of([(one.address, one.length, one.device) for one in live])
+            cached = self._extents[kind] = (self.version, pieces, live)
+        return cached[1], cached[2]
+
+    def holding(self, kind: str, regions: Regions) -> Integers:
+        """(R,) number of the smallest live registration that holds each region, -1 for none."""
+        extents, live = self.extents(kind)
+        held = extents.holding_all(regions)
+        numbers = np.array([one.number for one in live] + [-1], np.int64)
+        return numbers[held]
+
+    def still_held(self, kind: str, regions: Regions, pieces: Integers) -> int | None:
+        """The number of the first region that lost the registration it was prepared on."""
+        dead = [at for at, piece in enumerate(pieces.tolist()) if not self.all[piece].alive]
+        oldest = int(pieces.max(initial=-1))
+        for at in dead:
+            address, end = int(regions.addresses[at]), int(regions.ends[at])
+            if not any(
+                one.alive
+                and one.kind == kind
+                and one.number <= oldest
+                and one.device == int(regions.devices[at])
+                and one.address <= address
+                and end <= one.end
+                for one in self.all
+            ):
+                return at
+        return None

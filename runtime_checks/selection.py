@@ -1,0 +1,219 @@
+"""The indices of one side of a transfer, read against the list they select from.
+
+Engines write them region by region: the slots of region 0, the same slots of region 1, and so
+on. That every region of a group got the same slots is then one comparison of the whole array,
+exact and without a loop; only what is not written so, or is wrong, is looked at index by index.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvlint.runtime_checks.checks import INDEX_DTYPE, INDEX_RANGE, INDEX_WIDTH, Breach
+from kvlint.runtime_checks.lists import DescriptorList
+from kvlint.runtime_checks.regions import Integers
+
+Indices = NDArray[np.int32] | NDArray[np.int64]
+
+_TAKEN = 1 << 32
+_SOME = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Indices written region by region: (B,) which region, and how many of its slots."""
+
+    regions: Integers
+    counts: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Which slots of which regions are selected, in order.
+
+    columns  slots of each group (by its number) where every region of it has just these, in
+             this order; empty where they were not written region by region
+    blocks   that order, or None
+    """
+
+    of: DescriptorList
+    indices: Indices
+    columns: dict[int, Indices]
+    blocks: Blocks | None
+
+    @cached_property
+    def regions(self) -> Integers:
+        """(N,) region number of each index."""
+        if self.blocks is not None:
+            return np.repeat(self.blocks.regions, self.blocks.counts)
+        return self.of.regions.regions_of(self.indices.astype(np.int64))
+
+    @cached_property
+    def slots(self) -> Integers:
+        """(N,) slot of each index in its region."""
+        slots: Integers = self.indices.astype(np.int64) - self.of.regions.starts[self.regions]
+        return slots
+
+    def call(self, position: int) -> str:
+        """The index at a position in words."""
+        return self.of.called(int(self.regions[position]), int(self.slots[position]))
+
+
+def select(of: DescriptorList, indices: object) -> Selection | Breach | None:
+    """Read the indices as NIXL would. None where they are nothing that NIXL takes either."""
+    given = _as_array(indices)
+    if given is None or given.ndim != 1:
+        return None
+    if given.dtype.kind not in "iu":
+        return _not_integers(of, given)
+    narrow = given.dtype == np.int32 and of.regions.narrow_starts is not None
+    if not narrow and given.dtype.kind == "u" and given.dtype.itemsize == 8:
+        over = np.flatnonzero(given > np.uint64(np.iinfo(np.int64).max))
+        if len(over):
+            return _not_taken(of, int(given[over[0]]), int(over[0]))
+    whole: Indices
+    whole = given.astype(np.int32, copy=False) if narrow else given.astype(np.int64, copy=False)
+    read = _by_region(of, whole) or _by_slot(of, whole)
+    if read is not None:
+        return read
+    if len(whole) and not (whole.min() >= 0 and whole.max() < of.regions.descriptors):
+        wrong = np.flatnonzero((whole < 0) | (whole >= of.regions.descriptors))
+        return _not_taken(of, int(whole[wrong[0]]), int(wrong[0]))
+    return Selection(of, whole, {}, None)
+
+
+def _as_array(indices: object) -> NDArray[np.generic] | None:
+    if isinstance(indices, np.ndarray):
+        return indices
+    if isinstance(indices, Sequence) and not isinstance(indices, (str, bytes)):
+        if all(isinstance(index, (int, np.integer)) for index in indices):
+            wide = any(not -(1 << 63) <= index < 1 << 63 for index in indices)
+            return np.array(indices, dtype=object if wide else np.int64)
+    return None
+
+
+def _not_integers(of: DescriptorList, given: NDArray[np.generic]) -> Breach | None:
+    if given.dtype.kind == "O":
+        # Python integers beyond 64 bits: NIXL cannot cast them either.
+        return None
+    shown = f"the first is {given[0]!r}" if len(given) else "there are none"
+    taken = f", and is taken as {int(given[0].item())}" if len(given) else ""
+    return Breach(
+        INDEX_DTYPE,
+        f"{of.side} indices are {given.dtype}, NIXL casts them to uint32: {shown}{taken}",
+        {"dtype given": str(given.dtype), "dtype taken": "uint32"},
+        of.place(0, None) if len(of.regions) else None,
+    )
+
+
+def _not_taken(of: DescriptorList, index: int, position: int) -> Breach:
+    descriptors, taken = of.regions.descriptors, index % _TAKEN
+    if taken != index and taken < descriptors:
+        hit = of.regions.locate(taken)
+        return Breach(
+            INDEX_WIDTH,
+            f"{of.side} index {index} (at {position}) does not fit 32 bits: NIXL takes {taken}, "
+            f"{of.called(*hit)}",
+            {"index given": index, "index taken": taken},
+            of.place(*hit),
+        )
+    last = len(of.regions) - 1
+    beyond = index - of.bounds[last] if last >= 0 and index >= descriptors else None
+    meant = ""
+    if beyond is not None:
+        meant = f"; as a slot of {of.called(last)} it were {beyond} of {of.regions.slots[last]}"
+    return Breach(
+        INDEX_RANGE,
+        f"{of.side} index {index} (at {position}) is not in the list of {descriptors} "
+        f"descriptors{meant}",
+        {"index": index, "descriptors": descriptors},
+        of.place(last, beyond) if beyond is not None else None,
+    )
+
+
+def _by_region(of: DescriptorList, indices: Indices) -> Selection | None:
+    """The selection, if it is written region by region and each group's regions agree."""
+    starts = of.regions.narrow_starts if indices.dtype == np.int32 else of.regions.starts[:-1]
+    if starts is None:
+        return None
+    bounds, groups, count = of.bounds, of.groups, len(indices)
+    columns: dict[int, Indices] = {}
+    regions: list[int] = []
+    counts: list[int] = []
+    at = 0
+    while at < count:
+        first = int(indices[at])
+        if not 0 <= first < bounds[-1]:
+            return None
+        region = bisect_right(bounds, first) - 1
+        group = int(groups[region])
+        slots = columns.get(group)
+        if slots is None:
+            slots = _first_column(of, indices, at, region)
+            if slots is None:
+                return None
+        each = len(slots)
+        together = min(of.stretches[region] - region, (count - at) // each)
+        if not together or slots.max() >= of.fewest(region, region + together):
+            return None
+        meant = starts[region : region + together, None] + slots
+        if not np.array_equal(meant.ravel(), indices[at : at + together * each]):
+            return None
+        if group >= 0:
+            columns[group] = slots
+        regions += range(region, region + together)
+        counts += [each] * together
+        at += together * each
+    if not _each_once(of, regions):
+        return None
+    return Selection(of, indices, columns, Blocks(np.array(regions), np.array(counts)))
+
+
+def _first_column(of: DescriptorList, indices: Indices, at: int, region: int) -> Indices | None:
+    """The slots of the first region of a group: those up to where another region begins."""
+    low, high = of.bounds[region], of.bounds[region + 1]
+    left = len(indices) - at
+    if of.stretches[region] - region == len(of.regions) and left % len(of.regions) == 0:
+        each = left // len(of.regions)
+    else:
+        each = 0
+        while each < left:
+            some = indices[at + each : at + each + _SOME]
+            outside = (some < low) | (some >= high)
+            if outside.any():
+                each += int(outside.argmax())
+                break
+            each += len(some)
+    slots = indices[at : at + each] - low
+    return slots if each and slots.min() >= 0 else None
+
+
+def _each_once(of: DescriptorList, regions: list[int]) -> bool:
+    """Whether no region stands twice and no group is there in part."""
+    if len(set(regions)) != len(regions):
+        return False
+    groups = of.groups
+    chosen = groups[regions]
+    return all(
+        np.count_nonzero(groups == group) == np.count_nonzero(chosen == group)
+        for group in set(chosen.tolist()) - {-1}
+    )
+
+
+def _by_slot(of: DescriptorList, indices: Indices) -> Selection | None:
+    """The selection, if it is written slot by slot: slot a of every region, then slot b."""
+    count = len(of.regions)
+    if not count or of.stretches[0] != count or len(indices) % count:
+        return None
+    starts = of.regions.starts[:-1]
+    slots = indices[::count] - of.bounds[0]
+    if not len(slots) or slots.min() < 0 or slots.max() >= of.fewest(0, count):
+        return None
+    if not np.array_equal((slots[:, None] + starts).ravel(), indices):
+        return None
+    columns = {int(of.groups[0]): slots}
+    return Selection(of, indices, columns, None)
