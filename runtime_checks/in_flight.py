@@ -57,7 +57,7 @@ class InFlight:
     """All transfers in flight that this process has posted, by the memory they write."""
 
     def __init__(self) -> None:
-        self._writers: dict[int, Writer] = {}
+        self._writers: dict[int, tuple[Writer, Selection]] = {}
         self._rows: dict[int, Rows] = {}
         self._loose: dict[Memory, set[int]] = {}
         self._tables: dict[Memory, WeakValueDictionary[bytes, Table]] = {}
@@ -67,7 +67,12 @@ class InFlight:
         return len(self._writers)
 
     def writing(self) -> Iterator[Writer]:
-        yield from list(self._writers.values())
+        for writer, _ in list(self._writers.values()):
+            yield writer
+
+    def get(self, number: int) -> Writer | None:
+        found = self._writers.get(number)
+        return found[0] if found else None
 
     def clash(self, writer: Writer) -> Clash | None:
         """Another transfer in flight that writes a byte which this one would write."""
@@ -90,8 +95,8 @@ class InFlight:
 
     def enter(self, writer: Writer) -> None:
         """The transfer is posted and not yet done."""
-        self._writers[writer.number] = writer
         selection = writer.destination
+        self._writers[writer.number] = (writer, selection)
         for table, slots in self._columns(selection):
             table.writers[slots] = writer.number
             table.members.add(writer.number)
@@ -100,11 +105,11 @@ class InFlight:
 
     def leave(self, number: int) -> None:
         """The transfer is over, however it ended. Unknown numbers are none of ours."""
-        writer = self._writers.pop(number, None)
-        if writer is None:
+        found = self._writers.pop(number, None)
+        if found is None:
             return
         self._rows.pop(number, None)
-        selection = writer.destination
+        selection = found[1]
         for table, slots in self._columns(selection):
             mine = table.writers[slots] == number
             table.writers[slots[mine]] = 0
@@ -112,15 +117,15 @@ class InFlight:
         self._loose.get(_memory(selection.of), set()).discard(number)
 
     def _in(self, memory: Memory) -> Iterator[int]:
-        for number, writer in self._writers.items():
-            if _memory(writer.destination.of) == memory:
+        for number, (_, selection) in self._writers.items():
+            if _memory(selection.of) == memory:
                 yield number
 
     def _shared(self, writer: Writer, other: int) -> int | None:
         """The position of the first row of the new transfer that shares a byte with the other."""
         theirs = self._rows.get(other)
         if theirs is None:
-            theirs = self._rows[other] = Rows.of(self._writers[other].destination)
+            theirs = self._rows[other] = Rows.of(self._writers[other][1])
         ours = Rows.of(writer.destination)
         found: list[int] = []
         for device in np.unique(ours.devices):
@@ -165,7 +170,9 @@ def _is_loose(selection: Selection) -> bool:
     if not selection.columns:
         return True
     blocks = selection.blocks
-    return blocks is not None and bool((selection.of.groups[blocks.regions] < 0).any())
+    if blocks is None or selection.of.grouped:
+        return False
+    return bool((selection.of.groups[blocks.regions] < 0).any())
 
 
 def _position(selection: Selection, table: Table, at: int) -> int:

@@ -70,6 +70,21 @@ class DescriptorList:
             ends[-1] = len(ends)
         return ends
 
+    @cached_property
+    def even(self) -> list[int | None]:
+        """(R,) slots of each region of the stretch that begins here, None where they differ."""
+        counts = self.regions.slots
+        found: list[int | None] = []
+        for number, end in enumerate(self.stretches):
+            one = int(counts[number])
+            found.append(one if bool((counts[number:end] == one).all()) else None)
+        return found
+
+    @cached_property
+    def grouped(self) -> bool:
+        """Whether every region is in a group."""
+        return bool((self.groups >= 0).all())
+
     def fewest(self, first: int, end: int) -> int:
         """The least slot count of the regions from first to before end."""
         if first == 0 and end == len(self.regions):

@@ -32,11 +32,12 @@ def unequal_counts(local: Selection, remote: Selection) -> Breach | None:
     )
 
 
-def mispaired(local: Selection, remote: Selection) -> Breach | None:
+def mispaired(local: Selection, remote: Selection, *, by_number: bool) -> Breach | None:
     """The first region that meets the wrong one, or one with slots of another length.
 
-    Of lists with equally many regions, region i belongs to region i; where adapters have said
-    what the regions are, to the one of its layer and role. Else every region must meet just one.
+    by_number  whether region i of one list belongs to region i of the other, if they have
+               equally many, else every region must meet just one. Where adapters have said what
+               the regions are, each belongs to the one of its layer and role in either case.
     """
     pairs, firsts = _pairs(local, remote)
     if not len(pairs):
@@ -46,7 +47,7 @@ def mispaired(local: Selection, remote: Selection) -> Breach | None:
     if not np.array_equal(ours, theirs):
         number = int(np.flatnonzero(ours != theirs)[0])
         return _unequal_lengths(local, remote, int(firsts[number]))
-    wrong = _wrong(local.of, remote.of, here, there)
+    wrong = _wrong(local.of, remote.of, here, there, by_number=by_number)
     return None if wrong is None else _mispaired(local, remote, int(firsts[wrong]))
 
 
@@ -100,7 +101,12 @@ def _pairs(local: Selection, remote: Selection) -> tuple[Integers, Integers]:
 
 
 def _wrong(
-    ours: DescriptorList, theirs: DescriptorList, here: Integers, there: Integers
+    ours: DescriptorList,
+    theirs: DescriptorList,
+    here: Integers,
+    there: Integers,
+    *,
+    by_number: bool,
 ) -> int | None:
     """The number of the first pair that does not belong together."""
     known = [
@@ -111,6 +117,8 @@ def _wrong(
         for number, (a, b) in enumerate(known):
             if a is not None and b is not None and (a.layer, a.role) != (b.layer, b.role):
                 return number
+        return None
+    if not by_number:
         return None
     if len(ours.regions) == len(theirs.regions):
         differ = np.flatnonzero(here != there)

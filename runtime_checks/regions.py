@@ -235,39 +235,51 @@ class Extents:
                 yield at
             at -= 1
 
-    def cuts(self, address: int, end: int, device: int) -> Addresses:
-        """Where pieces begin or end strictly between the two, ascending."""
-        edges = np.unique(np.concatenate((self.starts, self.ends)))
-        here = edges[(edges > np.uint64(address)) & (edges < np.uint64(end))]
-        on = self.devices == device
-        return here[np.isin(here, self.starts[on]) | np.isin(here, self.ends[on])]
+    def tiles(self, address: int, end: int, device: int, spare: int) -> list[int]:
+        """Addresses where a new piece begins, if the pieces from address to end lie edge to edge
+        and the last one ends there, or less than `spare` bytes later; else none."""
+        edges: list[int] = []
+        at = address
+        while True:
+            ends = [
+                int(self.ends[number])
+                for number in np.flatnonzero(self.starts == np.uint64(at)).tolist()
+                if int(self.devices[number]) == device and int(self.ends[number]) > at
+            ]
+            if not ends:
+                return []
+            nearest = min(ends)
+            if end <= nearest < end + spare:
+                return edges
+            if nearest > end:
+                return []
+            edges.append(nearest)
+            at = nearest
 
 
 def cut(regions: Regions, extents: Extents) -> Regions:
-    """The same list with a new region wherever a piece of memory begins or ends between two
-    slots. A slot that lies across an edge stays with the region before it."""
+    """The same list with a new region wherever a piece of memory begins, for regions that fill
+    several pieces from edge to edge: buffers that happen to lie beside each other look like one.
+
+    What reaches into a piece without filling it is left as it is: it has run past its end.
+    """
     if not len(extents) or not len(regions):
         return regions
-    edges = np.sort(np.concatenate((extents.starts, extents.ends)))
-    inner = np.searchsorted(edges, regions.ends, side="left") - np.searchsorted(
-        edges, regions.addresses, side="right"
+    inner = np.searchsorted(extents.starts, regions.ends, side="left") - np.searchsorted(
+        extents.starts, regions.addresses, side="right"
     )
-    at_risk = np.flatnonzero((inner > 0) & (regions.slots > 1))
-    if not len(at_risk):
-        return regions
     new: list[int] = []
-    for number in at_risk:
+    for number in np.flatnonzero((inner > 0) & (regions.slots > 1)).tolist():
         address, stride = int(regions.addresses[number]), int(regions.strides[number])
-        device = int(regions.devices[number])
-        slots, start = int(regions.slots[number]), int(regions.starts[number])
-        for edge in extents.cuts(address, int(regions.ends[number]), device):
-            slot = -((address - int(edge)) // stride)
-            if 0 < slot < slots:
-                new.append(start + slot)
-    return _started(regions, np.unique(np.array(new, np.int64)))
+        device, start = int(regions.devices[number]), int(regions.starts[number])
+        edges = extents.tiles(address, int(regions.ends[number]), device, stride)
+        slots = [divmod(edge - address, stride) for edge in edges]
+        if all(rest == 0 for _, rest in slots):
+            new += [start + slot for slot, _ in slots]
+    return started(regions, np.array(new, np.int64))
 
 
-def _started(regions: Regions, new: Integers) -> Regions:
+def started(regions: Regions, new: Integers) -> Regions:
     """The same list with further regions that begin at these indices."""
     if not len(new):
         return regions

@@ -160,8 +160,7 @@ def _by_region(of: DescriptorList, indices: Indices) -> Selection | None:
         together = min(of.stretches[region] - region, (count - at) // each)
         if not together or slots.max() >= of.fewest(region, region + together):
             return None
-        meant = starts[region : region + together, None] + slots
-        if not np.array_equal(meant.ravel(), indices[at : at + together * each]):
+        if not _repeats(of, indices[at : at + together * each], region, slots, starts):
             return None
         if group >= 0:
             columns[group] = slots
@@ -171,6 +170,22 @@ def _by_region(of: DescriptorList, indices: Indices) -> Selection | None:
     if not _each_once(of, regions):
         return None
     return Selection(of, indices, columns, Blocks(np.array(regions), np.array(counts)))
+
+
+def _repeats(
+    of: DescriptorList, block: Indices, region: int, slots: Indices, starts: Indices
+) -> bool:
+    """Whether a block of indices selects these slots of region after region."""
+    each, together = len(slots), len(block) // len(slots)
+    apart = of.even[region]
+    if apart is None:
+        meant = starts[region : region + together, None] + slots
+        return np.array_equal(meant.ravel(), block)
+    # Regions of equally many slots: every index is as far from its like in the region before.
+    # Only the first region's are slots for sure; from there on it follows, one by one.
+    if not np.array_equal(block[:each] - starts[region], slots):
+        return False
+    return bool((block[each:] - block[:-each] == apart).all()) if together > 1 else True
 
 
 def _first_column(of: DescriptorList, indices: Indices, at: int, region: int) -> Indices | None:

@@ -1,0 +1,263 @@
+"""Transfers from their post to their end, and what must not happen in between."""
+
+from collections import deque
+from functools import partial
+from itertools import count
+from typing import Any
+
+from kvlint.runtime_checks.checks import (
+    COLLECTED_MEMORY,
+    DEREGISTERED_IN_FLIGHT,
+    NEVER_POLLED,
+    OVERLAP_IN_FLIGHT,
+    RELEASED_IN_FLIGHT,
+    SOURCE_CHANGED,
+    STALE_LIST,
+)
+from kvlint.runtime_checks.digests import Digests, digests_of
+from kvlint.runtime_checks.in_flight import InFlight
+from kvlint.runtime_checks.nixl import lifetimes
+from kvlint.runtime_checks.nixl.agents import Agent
+from kvlint.runtime_checks.nixl.preparing import Prepared
+from kvlint.runtime_checks.nixl.telling import Lock, Teller, Verdict
+from kvlint.runtime_checks.policy import Site
+from kvlint.runtime_checks.registrations import Registration
+from kvlint.runtime_checks.settings import Mode
+from kvlint.runtime_checks.stacks import here
+from kvlint.runtime_checks.transfers import (
+    DONE,
+    FAILED,
+    MOVING,
+    RELEASED,
+    Names,
+    Transfer,
+    as_bytes,
+    now,
+)
+from kvlint.runtime_checks.violations import Violation
+
+
+class Flights:
+    """Transfers by the identity of their handles. What was never made here is none of ours."""
+
+    def __init__(self, bindings: Any, teller: Teller) -> None:
+        self._in_progress = bindings.NIXL_IN_PROG
+        self._teller = teller
+        self._policy = teller.policy
+        self._transfers: dict[int, Transfer] = {}
+        self._sides: dict[int, tuple[Prepared, Prepared]] = {}
+        self._names = Names()
+        self.numbers = count(1)
+        self.start_afresh()
+
+    def start_afresh(self) -> None:
+        """In a forked child, where no transfer of the parent's is in flight."""
+        self.lock = Lock()
+        self._in_flight = InFlight()
+        self._over: deque[int] = deque()
+        self._transfers.clear()
+        self._sides.clear()
+
+    def of(self, handle: Any) -> Transfer | None:
+        return self._transfers.get(id(handle))
+
+    def made(self, handle: Any, transfer: Transfer, sides: tuple[Prepared, Prepared]) -> None:
+        transfer.raw = (handle._agent, handle._handle)
+        self._transfers[id(handle)] = transfer
+        self._sides[transfer.number] = sides
+        self._policy.recorder.append(transfer)
+
+    def posting(self, agent: Agent, handle: Any, notification: object) -> Verdict:
+        """Before `transfer`: its lists still stand, their memory is there, and no other transfer
+        in flight writes the same."""
+        transfer = self.of(handle)
+        if transfer is None or transfer.local is None or transfer.remote is None:
+            return Verdict()
+        verdict = Verdict(transfer=transfer)
+        message = as_bytes(notification) or transfer.notification
+        transfer.name = self._names.next(transfer.agent, transfer.peer, message, transfer.number)
+        if transfer.state == MOVING:
+            # Posted once more while it moves: NIXL refuses that, and it still moves.
+            return Verdict()
+        for side in self._sides[transfer.number]:
+            for check, look in (
+                (STALE_LIST.name, lifetimes.stale),
+                (COLLECTED_MEMORY.name, lifetimes.collected),
+            ):
+                breach = self._teller.run(check, partial(look, side))
+                if breach is not None:
+                    sites = [Site("prep_xfer_dlist", side.stack), Site("transfer", here())]
+                    raises = self._teller.tell(
+                        breach, sites, transfer.agent, transfer.peer, transfer
+                    )
+                    verdict.raises = verdict.raises or raises
+        if self._policy.armed(OVERLAP_IN_FLIGHT.name):
+            with self._policy.contained(OVERLAP_IN_FLIGHT.name):
+                raises = self._overlap(agent, transfer)
+                verdict.raises = verdict.raises or raises
+        if verdict.raises is not None:
+            return verdict
+        if self._policy.mode is Mode.PARANOID:
+            transfer.digests = self._digests(transfer)
+        with self.lock:
+            self._settle()
+            self._in_flight.enter(transfer)
+        transfer.state, transfer.polls, transfer.posted, transfer.ended = MOVING, 0, now(), None
+        return verdict
+
+    def posted(self, transfer: Transfer, status: str | None) -> Violation | None:
+        """After `transfer`, with its status, or None where NIXL raised."""
+        if status is not None:
+            self._policy.transferred(transfer.operation)
+        if status == "PROC":
+            return None
+        return self._ends(transfer, DONE if status == "DONE" else FAILED)
+
+    def polled(self, handle: Any, status: str | None) -> Violation | None:
+        """After `check_xfer_state`, likewise."""
+        transfer = self.of(handle)
+        if transfer is None or transfer.state != MOVING:
+            return None
+        transfer.polls += 1
+        if status == "PROC":
+            return None
+        return self._ends(transfer, DONE if status == "DONE" else FAILED)
+
+    def releasing(self, handle: Any, *, dropped: bool = False) -> Verdict:
+        """Before a handle is released, by a call or because nothing refers to it any more."""
+        transfer = self.of(handle)
+        if transfer is None or transfer.state != MOVING:
+            return Verdict()
+        if self._moving(transfer):
+            breach = lifetimes.released(transfer, dropped=dropped)
+        elif not transfer.polls:
+            breach = lifetimes.never_polled(transfer)
+        else:
+            return Verdict()
+        if not self._policy.armed(breach.check.name):
+            return Verdict()
+        call = "__del__" if dropped else "release"
+        sites = [Site("make_prepped_xfer", transfer.stack), Site(call, here())]
+        raises = self._teller.tell(breach, sites, transfer.agent, transfer.peer, transfer)
+        return Verdict(raises=raises if breach.check is RELEASED_IN_FLIGHT else None)
+
+    def released(self, handle: Any) -> None:
+        transfer = self.of(handle)
+        if transfer is not None:
+            self._leave(transfer, RELEASED if transfer.state == MOVING else transfer.state)
+            transfer.closes()
+
+    def forget(self, handle: Any) -> None:
+        """The handle is gone; another may get its identity."""
+        transfer = self._transfers.pop(id(handle), None)
+        if transfer is not None:
+            self._leave(transfer, RELEASED if transfer.state == MOVING else transfer.state)
+            self._sides.pop(transfer.number, None)
+            transfer.closes()
+
+    def deregistering(self, agent: Agent, registrations: list[Registration]) -> Verdict:
+        """Before memory is deregistered: no transfer may still use it."""
+        with self.lock:
+            self._settle()
+            moving = [w for w in self._in_flight.writing() if isinstance(w, Transfer)]
+        for transfer in moving:
+            for registration in registrations:
+                breach = self._teller.run(
+                    DEREGISTERED_IN_FLIGHT.name,
+                    partial(lifetimes.deregistered, transfer, agent, registration),
+                )
+                if breach is not None and self._still_moving(transfer, agent):
+                    sites = [
+                        Site("make_prepped_xfer", transfer.stack),
+                        Site("deregister_memory", here()),
+                    ]
+                    return Verdict(
+                        raises=self._teller.tell(
+                            breach, sites, transfer.agent, transfer.peer, transfer
+                        )
+                    )
+        return Verdict()
+
+    def at_exit(self) -> None:
+        """Transfers that were posted and never asked about."""
+        for transfer in list(self._transfers.values()):
+            if transfer.state == MOVING and not transfer.polls:
+                sites = [Site("make_prepped_xfer", transfer.stack)]
+                breach = self._teller.run(
+                    NEVER_POLLED.name, partial(lifetimes.never_polled, transfer)
+                )
+                if breach is not None:
+                    self._teller.tell(breach, sites, transfer.agent, transfer.peer, transfer)
+
+    def _overlap(self, agent: Agent, transfer: Transfer) -> Violation | None:
+        with self.lock:
+            self._settle()
+            clash = self._in_flight.clash(transfer)
+            other = self._in_flight.get(clash.other) if clash else None
+        if clash is None or not isinstance(other, Transfer):
+            return None
+        if not self._still_moving(other, agent):
+            # It had ended, and is out of the way: there may be another one behind it.
+            return self._overlap(agent, transfer)
+        breach = lifetimes.overlapping(transfer, other, clash.position)
+        sites = [Site("make_prepped_xfer", other.stack), Site("transfer", here())]
+        return self._teller.tell(breach, sites, transfer.agent, transfer.peer, transfer)
+
+    def _still_moving(self, transfer: Transfer, agent: Agent) -> bool:
+        """Whether a transfer thought to be in flight still is. Its own agent may be asked where
+        the engine is in a call to it anyway; another one may be in use by another thread."""
+        if transfer.agent != agent.name or self._moving(transfer):
+            return True
+        self._leave(transfer, DONE)
+        return False
+
+    def _moving(self, transfer: Transfer) -> bool:
+        """What NIXL says; an error is an end, too."""
+        if transfer.raw is None:
+            return False
+        agent, handle = transfer.raw
+        try:
+            return bool(agent.getXferStatus(handle) == self._in_progress)
+        except Exception:
+            return False
+
+    def _digests(self, transfer: Transfer) -> Digests | None:
+        """Digests of what a WRITE reads: host memory of this process."""
+        if transfer.operation != "WRITE" or transfer.source.of.kind != "DRAM":
+            return None
+        if self._policy.armed(SOURCE_CHANGED.name):
+            with self._policy.contained(SOURCE_CHANGED.name):
+                return digests_of(transfer.source)
+        return None
+
+    def _ends(self, transfer: Transfer, state: str) -> Violation | None:
+        raises, before = None, transfer.digests
+        if before is not None and state == DONE:
+            after = self._digests(transfer)
+            breach = None
+            if after is not None:
+                breach = lifetimes.changed(transfer.source, before, after)
+            if breach is not None:
+                sites = [Site("make_prepped_xfer", transfer.stack), Site("completion", here())]
+                raises = self._teller.tell(breach, sites, transfer.agent, transfer.peer, transfer)
+        self._leave(transfer, state)
+        return raises
+
+    def _leave(self, transfer: Transfer, state: str) -> None:
+        was_moving = transfer.state == MOVING
+        transfer.state, transfer.digests = state, None
+        if not was_moving:
+            return
+        transfer.ended = now()
+        if self.lock.mine:
+            # A destructor in the middle of another call's work.
+            self._over.append(transfer.number)
+            return
+        with self.lock:
+            self._settle()
+            self._in_flight.leave(transfer.number)
+
+    def _settle(self) -> None:
+        """What destructors could not do themselves. The caller holds the lock."""
+        while self._over:
+            self._in_flight.leave(self._over.popleft())

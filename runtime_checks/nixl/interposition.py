@@ -1,0 +1,479 @@
+"""NIXL's agent and handle classes with the checks around their methods.
+
+The methods of the classes themselves are replaced, so it does not matter under which name, in
+which subclass or since when an engine has them. Arguments go through as they come; what a call
+raises or returns is what NIXL raises or returns, unless a violation is raised instead.
+"""
+
+import functools
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any, Final
+from weakref import WeakSet
+
+import numpy as np
+
+from kvlint.runtime_checks.nixl.telling import Verdict
+from kvlint.runtime_checks.nixl.watch import Watch
+from kvlint.runtime_checks.policy import Policy
+from kvlint.runtime_checks.settings import Settings
+from kvlint.runtime_checks.stacks import here
+
+INSTALLED: Final = "installed"
+_STRIDED: Final = 5
+_WATCHES: "WeakSet[Watch]" = WeakSet()
+
+Method = Callable[..., Any]
+
+
+def install(module: ModuleType, policy: Policy, settings: Settings) -> "Hooks":
+    """Put the checks around the classes of a `nixl._api`. A method that this version of NIXL
+    lacks is told in the status, and nothing else is less for it."""
+    watch = Watch(module.nixlBind, policy, settings)
+    _WATCHES.add(watch)
+    hooks = Hooks(watch, policy)
+    around = Around(watch, policy, module)
+    for class_name, names in _HOOKED.items():
+        owner = getattr(module, class_name, None)
+        for name in names:
+            hooks.put(class_name, owner, name, getattr(around, f"{class_name}_{name.strip('_')}"))
+    return hooks
+
+
+def _forked() -> None:
+    for watch in list(_WATCHES):
+        watch.flights.start_afresh()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+class Hooks:
+    """What was replaced, and by what. `status` is by "class.method"."""
+
+    def __init__(self, watch: Watch, policy: Policy) -> None:
+        self._watch = watch
+        self._policy = policy
+        self._status: dict[str, str] = {}
+        self._put: list[tuple[type, str, Method, Method]] = []
+        self._live = True
+
+    @property
+    def status(self) -> Mapping[str, str]:
+        return dict(self._status)
+
+    def put(self, class_name: str, owner: type | None, name: str, make: Method) -> None:
+        original = vars(owner).get(name) if owner is not None else None
+        if owner is None or original is None:
+            self._status[f"{class_name}.{name}"] = "missing: this version of NIXL has none"
+            return
+        checked = make(original)
+
+        @functools.wraps(original)
+        def method(*args: Any, **kwargs: Any) -> Any:
+            # Another tool may have kept this method beyond `uninstall`; then it is NIXL's again.
+            return (checked if self._live else original)(*args, **kwargs)
+
+        setattr(owner, name, method)
+        self._put.append((owner, name, original, method))
+        self._status[f"{class_name}.{name}"] = INSTALLED
+
+    def uninstall(self) -> None:
+        """The methods are NIXL's own again, also where somebody has wrapped them once more."""
+        self._live = False
+        for owner, name, original, method in self._put:
+            if vars(owner).get(name) is method:
+                setattr(owner, name, original)
+        self._put.clear()
+
+    def at_exit(self) -> None:
+        self._watch.flights.at_exit()
+
+
+class Around:
+    """One method a hook: takes NIXL's and gives back what stands in its place."""
+
+    def __init__(self, watch: Watch, policy: Policy, module: ModuleType) -> None:
+        self._watch = watch
+        self._policy = policy
+        self._refused = module.nixlBind.nixlInvalidParamError
+
+    def _note(self, moment: str, take: Callable[..., Any], *args: Any) -> Any:
+        """What the watch has to say; None where it fails by itself, or has before."""
+        if self._policy.armed(moment):
+            with self._policy.contained(moment):
+                return take(*args)
+        return None
+
+    @contextmanager
+    def _explained(self, notes: Callable[[], list[str]]) -> Iterator[None]:
+        """NIXL's own exceptions keep their type and gain what kvlint knows."""
+        try:
+            yield
+        except Exception as error:
+            for note in self._note("notes", notes) or []:
+                error.add_note(f"kvlint: {note}")
+            raise
+
+    def _living(self, handle: Any, call: str) -> None:
+        """A call with a released handle would crash the process, in every mode: it is refused as
+        NIXL refuses other wrong arguments."""
+        if getattr(handle, "_released", False):
+            message = self._note("released-handle", self._watch.dead, handle, call)
+            error = self._refused("NIXL_ERR_INVALID_PARAM")
+            error.add_note(f"kvlint: {message or 'the handle was released before'}")
+            raise error
+
+    # nixl_agent
+
+    def nixl_agent_init(self, original: Method) -> Method:
+        def __init__(agent: Any, /, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+            original(agent, *args, **kwargs)
+            self._note("agents", self._watch.born, agent)
+
+        return __init__
+
+    def nixl_agent_get_agent_metadata(self, original: Method) -> Method:
+        def get_agent_metadata(agent: Any, /, *args: Any, **kwargs: Any) -> Any:
+            metadata = original(agent, *args, **kwargs)
+            self._note("agents", self._watch.published, agent, metadata)
+            return metadata
+
+        return get_agent_metadata
+
+    nixl_agent_get_partial_agent_metadata = nixl_agent_get_agent_metadata
+
+    def nixl_agent_add_remote_agent(self, original: Method) -> Method:
+        def add_remote_agent(agent: Any, /, metadata: bytes, *args: Any, **kwargs: Any) -> Any:
+            name = original(agent, metadata, *args, **kwargs)
+            self._note("agents", self._watch.loaded, agent, name, metadata)
+            return name
+
+        return add_remote_agent
+
+    def nixl_agent_remove_remote_agent(self, original: Method) -> Method:
+        def remove_remote_agent(agent: Any, /, name: Any) -> Any:
+            result = original(agent, name)
+            self._note("agents", self._watch.dropped, agent, name)
+            return result
+
+        return _named(remove_remote_agent, "agent")
+
+    def nixl_agent_get_reg_descs(self, original: Method) -> Method:
+        def get_reg_descs(agent: Any, /, descs: Any, *args: Any, **kwargs: Any) -> Any:
+            made = original(agent, descs, *args, **kwargs)
+            self._note("registrations", self._watch.described, made, descs)
+            return made
+
+        return get_reg_descs
+
+    def nixl_agent_get_xfer_descs(self, original: Method) -> Method:
+        def get_xfer_descs(agent: Any, /, descs: Any, *args: Any, **kwargs: Any) -> Any:
+            made = original(agent, descs, *args, **kwargs)
+            self._note("lists", self._watch.rows_made, made, descs)
+            return made
+
+        return get_xfer_descs
+
+    def nixl_agent_register_memory(self, original: Method) -> Method:
+        def register_memory(agent: Any, /, *args: Any, **kwargs: Any) -> Any:
+            registered = original(agent, *args, **kwargs)
+            self._note("registrations", self._watch.registered, agent, registered)
+            return registered
+
+        return register_memory
+
+    def nixl_agent_deregister_memory(self, original: Method) -> Method:
+        def deregister_memory(agent: Any, /, dereg_list: Any, *args: Any, **kwargs: Any) -> Any:
+            _raise(self._note("registrations", self._watch.deregistering, agent, dereg_list))
+            result = original(agent, dereg_list, *args, **kwargs)
+            self._note("registrations", self._watch.deregistered, agent, dereg_list)
+            return result
+
+        return deregister_memory
+
+    def nixl_agent_prep_xfer_dlist(self, original: Method) -> Method:
+        def prep_xfer_dlist(
+            agent: Any,
+            /,
+            agent_name: Any,
+            xfer_list: Any,
+            mem_type: Any = None,
+            *args: Any,
+            **kwargs: Any,
+        ) -> Any:
+            stack, given = here(), xfer_list
+            if not (isinstance(given, np.ndarray) and given.shape[1:] == (_STRIDED,)):
+                # As NIXL does it first thing; made here, the object is known.
+                given = agent.get_xfer_descs(xfer_list, mem_type)
+                given = xfer_list if given is None else given
+            see = functools.partial(
+                self._note, "lists", self._watch.prepare, agent, agent_name, given, mem_type, stack
+            )
+
+            def reasons() -> list[str]:
+                prepared = see()
+                reason = self._watch.refused(prepared) if prepared is not None else None
+                return [reason] if reason else []
+
+            with self._explained(reasons):
+                handle = original(agent, agent_name, given, mem_type, *args, **kwargs)
+            prepared = see()
+            if prepared is not None:
+                violation = self._note("lists", self._watch.prepared, handle, prepared)
+                if violation is not None:
+                    raise violation
+            return handle
+
+        return prep_xfer_dlist
+
+    def nixl_agent_make_prepped_xfer(self, original: Method) -> Method:
+        def make_prepped_xfer(
+            agent: Any,
+            /,
+            operation: str,
+            local_xfer_side: Any,
+            local_indices: Any,
+            remote_xfer_side: Any,
+            remote_indices: Any,
+            notif_msg: Any = b"",
+            *args: Any,
+            **kwargs: Any,
+        ) -> Any:
+            self._living(local_xfer_side, "make_prepped_xfer")
+            self._living(remote_xfer_side, "make_prepped_xfer")
+            making = self._note(
+                "making",
+                self._watch.making,
+                agent,
+                operation,
+                (local_xfer_side, remote_xfer_side),
+                (local_indices, remote_indices),
+                notif_msg,
+            )
+            _raise(making)
+            with self._explained(lambda: making.notes if making else []):
+                handle = original(
+                    agent,
+                    operation,
+                    local_xfer_side,
+                    local_indices,
+                    remote_xfer_side,
+                    remote_indices,
+                    notif_msg,
+                    *args,
+                    **kwargs,
+                )
+            return self._made(handle, making)
+
+        return make_prepped_xfer
+
+    def nixl_agent_initialize_xfer(self, original: Method) -> Method:
+        def initialize_xfer(
+            agent: Any,
+            /,
+            operation: str,
+            local_descs: Any,
+            remote_descs: Any,
+            remote_agent: Any,
+            notif_msg: Any = b"",
+            *args: Any,
+            **kwargs: Any,
+        ) -> Any:
+            objects = (local_descs, remote_descs)
+            making = self._note(
+                "making",
+                self._watch.describing,
+                agent,
+                operation,
+                objects,
+                remote_agent,
+                notif_msg,
+            )
+            _raise(making)
+            with self._explained(lambda: making.notes + self._watch.why(making) if making else []):
+                handle = original(
+                    agent,
+                    operation,
+                    local_descs,
+                    remote_descs,
+                    remote_agent,
+                    notif_msg,
+                    *args,
+                    **kwargs,
+                )
+            return self._made(handle, making)
+
+        return initialize_xfer
+
+    def _made(self, handle: Any, making: Any) -> Any:
+        if making is not None:
+            if making.refusal is not None:
+                raise making.refusal
+            if making.transfer is not None:
+                flights = self._watch.flights
+                self._note("making", flights.made, handle, making.transfer, making.sides)
+        return handle
+
+    def nixl_agent_transfer(self, original: Method) -> Method:
+        def transfer(
+            agent: Any, /, handle: Any, notif_msg: Any = b"", *args: Any, **kwargs: Any
+        ) -> Any:
+            self._living(handle, "transfer")
+            flights = self._watch.flights
+            known = self._note("agents", self._watch.agent, agent)
+            verdict = self._note("posting", flights.posting, known, handle, notif_msg)
+            _raise(verdict)
+            moving = verdict.transfer if verdict else None
+            try:
+                status = original(agent, handle, notif_msg, *args, **kwargs)
+            except Exception:
+                if moving is not None:
+                    self._note("posting", flights.posted, moving, None)
+                raise
+            if moving is not None:
+                violation = self._note("posting", flights.posted, moving, status)
+                if violation is not None:
+                    raise violation
+            return status
+
+        return transfer
+
+    def nixl_agent_check_xfer_state(self, original: Method) -> Method:
+        def check_xfer_state(agent: Any, /, handle: Any, *args: Any, **kwargs: Any) -> Any:
+            self._living(handle, "check_xfer_state")
+            polled = self._watch.flights.polled
+            try:
+                status = original(agent, handle, *args, **kwargs)
+            except Exception:
+                self._note("polling", polled, handle, None)
+                raise
+            violation = self._note("polling", polled, handle, status)
+            if violation is not None:
+                raise violation
+            return status
+
+        return check_xfer_state
+
+    def _asks(self, original: Method, name: str) -> Method:
+        def ask(agent: Any, /, handle: Any, *args: Any, **kwargs: Any) -> Any:
+            self._living(handle, name)
+            return original(agent, handle, *args, **kwargs)
+
+        return ask
+
+    def nixl_agent_get_xfer_telemetry(self, original: Method) -> Method:
+        return self._asks(original, "get_xfer_telemetry")
+
+    def nixl_agent_query_xfer_backend(self, original: Method) -> Method:
+        return self._asks(original, "query_xfer_backend")
+
+    def nixl_agent_estimate_xfer_cost(self, original: Method) -> Method:
+        return _named(self._asks(original, "estimate_xfer_cost"), "req_handle")
+
+    def nixl_agent_get_new_notifs(self, original: Method) -> Method:
+        def get_new_notifs(agent: Any, /, *args: Any, **kwargs: Any) -> Any:
+            messages = original(agent, *args, **kwargs)
+            if messages:
+                self._note("notifications", self._watch.notified, agent, messages)
+            return messages
+
+        return get_new_notifs
+
+    def nixl_agent_update_notifs(self, original: Method) -> Method:
+        def update_notifs(agent: Any, /, *args: Any, **kwargs: Any) -> Any:
+            messages = original(agent, *args, **kwargs)
+            self._note("notifications", self._watch.unread, agent, messages)
+            return messages
+
+        return update_notifs
+
+    def nixl_agent_check_remote_xfer_done(self, original: Method) -> Method:
+        def check_remote_xfer_done(agent: Any, /, *args: Any, **kwargs: Any) -> Any:
+            # The call takes the notification out that it finds, so it is looked at before.
+            agent.update_notifs()
+            done = original(agent, *args, **kwargs)
+            self._note("notifications", self._watch.left, agent, agent.notifs)
+            return done
+
+        return check_remote_xfer_done
+
+    # nixl_xfer_handle
+
+    def nixl_xfer_handle_release(self, original: Method) -> Method:
+        def release(handle: Any, *args: Any, **kwargs: Any) -> Any:
+            flights = self._watch.flights
+            _raise(self._note("releasing", flights.releasing, handle))
+            result = original(handle, *args, **kwargs)
+            self._note("releasing", flights.released, handle)
+            return result
+
+        return release
+
+    def nixl_xfer_handle_del(self, original: Method) -> Method:
+        def __del__(handle: Any) -> None:  # noqa: N807
+            flights = self._watch.flights
+            if not getattr(handle, "_released", True):
+                self._note("releasing", functools.partial(flights.releasing, dropped=True), handle)
+            try:
+                original(handle)
+            finally:
+                self._note("releasing", flights.forget, handle)
+
+        return __del__
+
+    # nixl_prepped_dlist_handle
+
+    def nixl_prepped_dlist_handle_del(self, original: Method) -> Method:
+        def __del__(handle: Any) -> None:  # noqa: N807
+            try:
+                original(handle)
+            finally:
+                self._note("lists", self._watch.forget_list, handle)
+
+        return __del__
+
+
+_HOOKED: Final[Mapping[str, tuple[str, ...]]] = {
+    "nixl_agent": (
+        "__init__",
+        "register_memory",
+        "deregister_memory",
+        "get_reg_descs",
+        "get_xfer_descs",
+        "prep_xfer_dlist",
+        "make_prepped_xfer",
+        "initialize_xfer",
+        "transfer",
+        "check_xfer_state",
+        "get_xfer_telemetry",
+        "query_xfer_backend",
+        "estimate_xfer_cost",
+        "get_new_notifs",
+        "update_notifs",
+        "check_remote_xfer_done",
+        "get_agent_metadata",
+        "get_partial_agent_metadata",
+        "add_remote_agent",
+        "remove_remote_agent",
+    ),
+    "nixl_xfer_handle": ("release", "__del__"),
+    "nixl_prepped_dlist_handle": ("__del__",),
+}
+
+
+def _raise(verdict: Verdict | None) -> None:
+    if verdict is not None and verdict.raises is not None:
+        raise verdict.raises
+
+
+def _named(method: Method, name: str) -> Method:
+    """The method, for callers that give its first argument under NIXL's name for it."""
+
+    def by_name(agent: Any, /, *args: Any, **kwargs: Any) -> Any:
+        first = (kwargs.pop(name),) if name in kwargs else ()
+        return method(agent, *first, *args, **kwargs)
+
+    return by_name

@@ -1,0 +1,214 @@
+"""Descriptor lists made of what an engine prepares, with all that is known about their memory."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from kvlint.runtime_checks.bounds import (
+    beyond_address_space,
+    declared_for,
+    past_declared,
+    run_into_next,
+    unheld,
+    wraps,
+)
+from kvlint.runtime_checks.checks import OUT_OF_REGION, UNREGISTERED, Breach, Side
+from kvlint.runtime_checks.declared import declared
+from kvlint.runtime_checks.lists import DescriptorList
+from kvlint.runtime_checks.nixl.agents import Agent, Prober, as_name
+from kvlint.runtime_checks.regions import Extents, Integers, Regions, cut, joined, started
+from kvlint.runtime_checks.registrations import Registration
+from kvlint.runtime_checks.stacks import Stack
+from kvlint.runtime_checks.violations import Violation
+
+
+@dataclass(eq=False)
+class Prepared:
+    """A list, and what it takes to tell later whether it still stands.
+
+    owner         the agent whose memory it is, where it lives in this process
+    held          registrations of the owner that hold its regions, each once
+    version       of the owner's registrations when it was last found in order
+    peer_version  of the peer's metadata likewise
+    raises        what was found while preparing, for the first use
+    """
+
+    of: DescriptorList
+    agent: Agent
+    owner: Agent | None
+    prober: Prober | None
+    held: list[Registration]
+    version: int
+    peer_version: int
+    stack: Stack
+    raises: Violation | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        """Regions as counts and lengths; addresses are not told."""
+        regions = self.of.regions
+        return {
+            "kind": "list",
+            "number": self.of.number,
+            "agent": self.agent.name,
+            "owner": self.of.owner,
+            "side": self.of.side,
+            "memory": self.of.kind,
+            "regions": [
+                {
+                    "slots": int(regions.slots[number]),
+                    "length": int(regions.lengths[number]),
+                    "stride": int(regions.strides[number]),
+                    "name": known.name if known else None,
+                    "layer": known.layer if known else None,
+                }
+                for number, known in enumerate(self.of.declared[:_TOLD])
+            ],
+            "more": max(0, len(regions) - _TOLD),
+        }
+
+
+_TOLD = 256
+_NUMBERS = count(1)
+
+
+class Preparing:
+    """Makes lists for one module of NIXL."""
+
+    def __init__(self, bindings: Any) -> None:
+        self._bindings = bindings
+
+    def prepare(
+        self, agent: Agent, agent_object: Any, name: object, kind: str, rows: Regions, stack: Stack
+    ) -> Prepared:
+        """What `prep_xfer_dlist(name, rows, kind)` of the agent prepares, NIXL having agreed or
+        not. Its breaches are those that NIXL does not see."""
+        owner_name = as_name(name)
+        local = owner_name in ("", "NIXL_INIT_AGENT")
+        side: Side = "local" if local else "remote"
+        owner_name = agent.name if local else owner_name
+        peer = None if owner_name == agent.name else agent.peers.get(owner_name)
+        owner = agent if owner_name == agent.name else peer.twin if peer else None
+        if owner is not None and not owner.whole:
+            owner = None
+        wrapped = beyond_address_space(rows)
+        prober = None
+        if owner is None and owner_name != agent.name:
+            segment = agent_object.nixl_mems[kind]
+            prober = Prober(agent_object, self._bindings, owner_name, segment)
+        if wrapped is None:
+            regions, named, pieces, held = _placed(owner, owner_name, kind, rows, prober)
+        else:
+            regions, named, held = rows, [None] * len(rows), []
+            nowhere = np.full(len(rows), -1, np.int64)
+            pieces = lambda: nowhere  # noqa: E731
+        of = DescriptorList(next(_NUMBERS), side, owner_name, kind, regions, named, pieces)
+        found = [
+            wraps(of, wrapped) if wrapped is not None else past_declared(of) or run_into_next(of)
+        ]
+        of.breaches.extend(breach for breach in found if breach)
+        version = owner.registrations.version if owner else 0
+        return Prepared(of, agent, owner, prober, held, version, peer.version if peer else 0, stack)
+
+    def refused(self, prepared: Prepared) -> Breach | None:
+        """Why NIXL did not agree, if it is for the memory."""
+        of, found = prepared.of, None
+        if prepared.owner is not None:
+            extents, live = prepared.owner.registrations.extents(of.kind)
+            found = unheld(of, extents, live)
+        elif prepared.prober is not None:
+            found = _not_at_peer(of, prepared.prober)
+        return found or next(iter(of.breaches), None)
+
+
+def _placed(
+    owner: Agent | None, name: str, kind: str, rows: Regions, prober: Prober | None
+) -> tuple[Regions, list[Any], Callable[[], Integers], list[Registration]]:
+    """The rows cut where the memory is, with the declared region of each, and what holds them."""
+    geometry = declared(name)
+    known = list(geometry.regions) if geometry else []
+    known_extents = Extents.of([(r.address, r.length, r.device) for r in known])
+    regions = cut(rows, known_extents)
+    held: list[Registration] = []
+    pieces: Callable[[], Integers]
+    if owner is not None:
+        registrations = owner.registrations
+        regions = cut(regions, registrations.extents(kind)[0])
+        numbers = registrations.holding(kind, regions)
+        in_one = known_extents.holding_all(regions) if known else numbers
+        joint = joined(regions, in_one)
+        if joint is not regions:
+            regions, numbers = joint, registrations.holding(kind, joint)
+        held = [registrations.all[number] for number in np.unique(numbers).tolist() if number >= 0]
+        pieces = lambda: numbers  # noqa: E731
+    elif prober is not None:
+        regions = _cut_at_peer(regions, prober)
+        pieces = _once(lambda: prober.pieces(regions))
+    else:
+        nowhere = np.full(len(regions), -1, np.int64)
+        pieces = lambda: nowhere  # noqa: E731
+    return regions, declared_for(regions, kind, known_extents, known), pieces, held
+
+
+def _once(ask: Callable[[], Integers]) -> Callable[[], Integers]:
+    answers: list[Integers] = []
+
+    def asked() -> Integers:
+        if not answers:
+            answers.append(ask())
+        return answers[0]
+
+    return asked
+
+
+def _cut_at_peer(regions: Regions, prober: Prober) -> Regions:
+    """`cut`, by what the peer has registered."""
+    if not len(regions) or prober.all_registered(regions):
+        return regions
+    new: list[int] = []
+    for number in range(len(regions)):
+        address, device = int(regions.addresses[number]), int(regions.devices[number])
+        length, stride = int(regions.lengths[number]), int(regions.strides[number])
+        left, edges = int(regions.slots[number]), []
+        if prober.registered(address - stride, stride + length, device):
+            continue
+        at = int(regions.starts[number])
+        while left:
+            fits = prober.fitting(address, length, stride, left + 1, device)
+            if not 0 < fits <= left:
+                break
+            address, at, left = address + fits * stride, at + fits, left - fits
+            edges.append(at)
+        if not left:
+            new += edges[:-1]
+    return started(regions, np.array(new, np.int64))
+
+
+def _not_at_peer(of: DescriptorList, prober: Prober) -> Breach | None:
+    """The first slot that the peer has not registered, as its metadata says."""
+    regions = of.regions
+    for number in range(len(regions)):
+        address, device = int(regions.addresses[number]), int(regions.devices[number])
+        length, stride = int(regions.lengths[number]), int(regions.strides[number])
+        slots = int(regions.slots[number])
+        fits = prober.fitting(address, length, stride, slots, device)
+        given = {f"slots given for region {number}": slots, "slots registered": fits}
+        if not fits:
+            return Breach(
+                UNREGISTERED,
+                f"{of.called(number)} lies in no memory that {of.owner} has registered, as far as "
+                "the metadata loaded says",
+                given,
+                of.place(number, 0),
+            )
+        if fits < slots:
+            return Breach(
+                OUT_OF_REGION,
+                f"{of.called(number)} is given {slots} slots, what {of.owner} has registered ends "
+                f"after {fits}: {of.called(number, fits)} is past it",
+                given,
+                of.place(number, fits),
+            )
+    return None

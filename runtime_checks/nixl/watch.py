@@ -1,0 +1,333 @@
+"""What an engine does with NIXL in this process, and what the checks say to each step.
+
+Each method belongs to one moment of one call. Those before the call give back what to raise
+instead of it, if anything; those after only take note.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kvlint.runtime_checks.checks import Breach
+from kvlint.runtime_checks.columns import uneven
+from kvlint.runtime_checks.destinations import written_twice
+from kvlint.runtime_checks.nixl import lifetimes
+from kvlint.runtime_checks.nixl.agents import Agent, Agents, as_name
+from kvlint.runtime_checks.nixl.descriptors import (
+    ReadRows,
+    Remembered,
+    collected_of,
+    kind_of,
+    pieces_of,
+)
+from kvlint.runtime_checks.nixl.flights import Flights
+from kvlint.runtime_checks.nixl.preparing import Prepared, Preparing
+from kvlint.runtime_checks.nixl.telling import Teller, Verdict
+from kvlint.runtime_checks.pairing import mispaired, unequal_counts
+from kvlint.runtime_checks.policy import Policy, Site
+from kvlint.runtime_checks.regions import Regions, RowsError, fold
+from kvlint.runtime_checks.selection import Selection, select
+from kvlint.runtime_checks.settings import Settings
+from kvlint.runtime_checks.stacks import Stack, here
+from kvlint.runtime_checks.transfers import Notified, Transfer, as_bytes, now
+from kvlint.runtime_checks.violations import Violation
+
+if TYPE_CHECKING:
+    from kvlint.runtime_checks.registrations import Collected
+
+KINDS = {"cpu": "DRAM", "cuda": "VRAM"}
+"""What NIXL still takes, and its name for it."""
+
+Messages = dict[Any, list[bytes]]
+
+
+class Watch:
+    """All that is known of one module of NIXL in this process."""
+
+    def __init__(self, bindings: Any, policy: Policy, settings: Settings) -> None:
+        self._policy = policy
+        self._settings = settings
+        self._teller = Teller(policy)
+        self.flights = Flights(bindings, self._teller)
+        self._agents = Agents()
+        self._rows = ReadRows()
+        self._tensors: Remembered[list[Collected]] = Remembered()
+        self._preparing = Preparing(bindings)
+        self._lists: dict[int, Prepared] = {}
+
+    # Agents and registrations.
+
+    def born(self, agent: Any) -> None:
+        self._agents.of(agent, born=True)
+
+    def agent(self, agent: Any) -> Agent:
+        return self._agents.of(agent)
+
+    def published(self, agent: Any, metadata: bytes) -> None:
+        self._agents.published(self.agent(agent), metadata)
+
+    def loaded(self, agent: Any, name: object, metadata: bytes) -> None:
+        self._agents.loaded(self.agent(agent), as_name(name), metadata)
+
+    def dropped(self, agent: Any, name: object) -> None:
+        self._agents.dropped(self.agent(agent), as_name(name))
+
+    def described(self, descriptors: Any, given: object) -> None:
+        """`get_reg_descs` has made the object of what was given."""
+        if descriptors is not None and descriptors is not given:
+            collected = collected_of(given)
+            if collected:
+                self._tensors[descriptors] = collected
+
+    def rows_made(self, descriptors: Any, given: object) -> None:
+        """`get_xfer_descs` has made the object of what was given."""
+        if descriptors is not None and descriptors is not given:
+            self._rows.made(descriptors, given)
+
+    def registered(self, agent: Any, descriptors: Any) -> None:
+        if descriptors is not None:
+            pieces, collected = pieces_of(descriptors), self._tensors.get(descriptors)
+            with self.flights.lock:
+                self.agent(agent).registrations.add(kind_of(descriptors), pieces, collected)
+
+    def deregistering(self, agent: Any, descriptors: Any) -> Verdict:
+        registrations = self.agent(agent).registrations
+        found = registrations.found(kind_of(descriptors), pieces_of(descriptors))
+        return self.flights.deregistering(self.agent(agent), found)
+
+    def deregistered(self, agent: Any, descriptors: Any) -> None:
+        registrations = self.agent(agent).registrations
+        kind, pieces = kind_of(descriptors), pieces_of(descriptors)
+        with self.flights.lock:
+            registrations.remove(registrations.found(kind, pieces))
+
+    # Lists.
+
+    def prepare(
+        self, agent: Any, name: object, given: Any, memory: str | None, stack: Stack
+    ) -> Prepared | None:
+        """The list that NIXL has prepared, or refused to; None where it is no list at all.
+
+        given  an Nx5 array with its memory kind, or a descriptor object
+        """
+        try:
+            if isinstance(given, np.ndarray):
+                kind = KINDS.get(memory or "", memory or "")
+                return self._list(agent, name, kind, fold(given), stack)
+            return self._list(agent, name, kind_of(given), self._rows.regions(given), stack)
+        except RowsError:
+            return None
+
+    def _list(self, agent: Any, name: object, kind: str, rows: Regions, stack: Stack) -> Prepared:
+        return self._preparing.prepare(self.agent(agent), agent, name, kind, rows, stack)
+
+    def prepared(self, handle: Any, prepared: Prepared) -> Violation | None:
+        """NIXL has agreed. What it does not see is told now, and raised at first use."""
+        self._lists[id(handle)] = prepared
+        self._policy.recorder.append(prepared)
+        for breach in prepared.of.breaches:
+            prepared.raises = self._tell_list(breach, prepared)
+        return prepared.raises if self._settings.strict_prepare else None
+
+    def refused(self, prepared: Prepared) -> str | None:
+        """NIXL has not agreed; the reason in words, if the list shows it."""
+        breach = self._preparing.refused(prepared)
+        if breach is None:
+            return None
+        self._tell_list(breach, prepared)
+        return breach.message
+
+    def _tell_list(self, breach: Breach, prepared: Prepared) -> Violation | None:
+        peer = prepared.of.owner if prepared.of.side == "remote" else None
+        sites = [Site("prep_xfer_dlist", prepared.stack)]
+        return self._teller.tell(breach, sites, prepared.agent.name, peer)
+
+    def forget_list(self, handle: Any) -> None:
+        """The handle is gone; another may get its identity."""
+        self._lists.pop(id(handle), None)
+
+    # Making a transfer.
+
+    def making(
+        self,
+        agent: Any,
+        operation: str,
+        lists: tuple[Any, Any],
+        indices: tuple[object, object],
+        notification: object,
+    ) -> "Making":
+        """Before `make_prepped_xfer`: handles and indices of the local and the remote side."""
+        local, remote = (self._lists.get(id(handle)) for handle in lists)
+        making = Making(self._teller, self.agent(agent), operation, prepped=True)
+        if local is not None and remote is not None:
+            making.check((local, remote), indices, notification, next(self.flights.numbers))
+        return making
+
+    def describing(
+        self,
+        agent: Any,
+        operation: str,
+        objects: tuple[Any, Any],
+        remote_name: object,
+        notification: object,
+    ) -> "Making":
+        """Before `initialize_xfer`, with the descriptor objects of both sides."""
+        making = Making(self._teller, self.agent(agent), operation, prepped=False)
+        stack = making.stack
+        local = self.prepare(agent, "", objects[0], None, stack)
+        remote = self.prepare(agent, remote_name, objects[1], None, stack)
+        if local is not None and remote is not None:
+            sides = (local, remote)
+            whole = tuple(np.arange(side.of.regions.descriptors) for side in sides)
+            making.check(sides, whole, notification, next(self.flights.numbers))
+        return making
+
+    def why(self, making: "Making") -> list[str]:
+        """NIXL has refused an `initialize_xfer`; reasons in words that its lists show."""
+        found = [self.refused(side) for side in making.sides]
+        return [message for message in found if message is not None]
+
+    # Handles.
+
+    def dead(self, handle: Any, call: str) -> str | None:
+        """What to say where a handle was released before this call."""
+        if not getattr(handle, "_released", False):
+            return None
+        transfer, prepared = self.flights.of(handle), self._lists.get(id(handle))
+        breach = lifetimes.dead(call, transfer, prepared)
+        made = Site("make_prepped_xfer", transfer.stack) if transfer else None
+        listed = Site("prep_xfer_dlist", prepared.stack) if prepared else None
+        sites = [site for site in (made, listed) if site] + [Site(call, here())]
+        agent = transfer.agent if transfer else prepared.agent.name if prepared else ""
+        peer = transfer.peer if transfer else None
+        self._teller.tell(breach, sites, agent, peer, transfer)
+        return breach.message
+
+    # Notifications.
+
+    def notified(self, agent: Any, messages: Messages) -> None:
+        """The agent has read these new notifications, by sender."""
+        known = self.agent(agent)
+        for sender, texts in messages.items():
+            for text in texts:
+                name = known.arrivals.next(as_name(sender), known.name, as_bytes(text), 0)
+                entry = Notified(name, known.name, as_name(sender), now())
+                self._policy.recorder.append(entry)
+
+    def unread(self, agent: Any, messages: Messages) -> None:
+        """The agent's own collection, in which notifications stay until they are asked for."""
+        known, new = self.agent(agent), {}
+        for sender, texts in messages.items():
+            before = list(known.unread.get(as_name(sender), ()))
+            new[sender] = [text for text in texts if not _taken(before, text)]
+        self.notified(agent, new)
+        self.left(agent, messages)
+
+    def left(self, agent: Any, messages: Messages) -> None:
+        """What the collection holds now."""
+        self.agent(agent).unread = {as_name(name): list(texts) for name, texts in messages.items()}
+
+
+def _taken(texts: list[bytes], text: bytes) -> bool:
+    """Whether the text is there; once taken it is not."""
+    if text in texts:
+        texts.remove(text)
+        return True
+    return False
+
+
+class Making(Verdict):
+    """The checks of one transfer that is being made."""
+
+    def __init__(self, teller: Teller, agent: Agent, operation: str, *, prepped: bool) -> None:
+        super().__init__()
+        self.stack = here()
+        self.sides: tuple[Prepared, ...] = ()
+        self._teller = teller
+        self._agent = agent
+        self._operation = operation
+        self._prepped = prepped
+
+    def check(
+        self,
+        sides: tuple[Prepared, Prepared],
+        indices: Sequence[object],
+        notification: object,
+        number: int,
+    ) -> None:
+        self.sides = sides
+        for side in sides:
+            self.raises = self.raises or side.raises
+            self._run("stale-list", partial(lifetimes.stale, side), side)
+        ours, theirs = (
+            self._select(side, given) for side, given in zip(sides, indices, strict=True)
+        )
+        if ours is None or theirs is None:
+            return
+        self.transfer = Transfer(
+            number=number,
+            agent=self._agent.name,
+            peer=sides[1].of.owner,
+            operation=self._operation,
+            local=ours,
+            remote=theirs,
+            notification=as_bytes(notification),
+            stack=self.stack,
+        )
+        self._compare(ours, theirs)
+
+    def _select(self, side: Prepared, given: object) -> Selection | None:
+        selection: Selection | Breach | None = None
+        policy = self._teller.policy
+        if policy.armed("indices"):
+            with policy.contained("indices"):
+                selection = select(side.of, given)
+        if isinstance(selection, Breach):
+            self._tell(selection, side)
+            return None
+        return selection
+
+    def _compare(self, ours: Selection, theirs: Selection) -> None:
+        local, remote = self.sides
+        if self._run("unequal-counts", lambda: unequal_counts(ours, theirs), local, remote):
+            return
+        even = True
+        if self._prepped:
+            for one, other, side in ((ours, theirs, local), (theirs, ours, remote)):
+                even &= not self._run("column", partial(uneven, one, other), side)
+        if even:
+            # Where a column is wrong the pairs are, too: one fault is told once.
+            self._run(
+                "pairing",
+                lambda: mispaired(ours, theirs, by_number=self._prepped),
+                local,
+                remote,
+            )
+        writes = self._operation == "WRITE"
+        destination, source = (theirs, ours) if writes else (ours, theirs)
+        self._run(
+            "duplicate-destination",
+            lambda: written_twice(destination, source),
+            remote if writes else local,
+        )
+
+    def _run(self, check: str, look: Callable[[], Breach | None], *sides: Prepared) -> bool:
+        """Whether the check found something."""
+        breach = self._teller.run(check, look)
+        if breach is not None:
+            self._tell(breach, *sides)
+        return breach is not None
+
+    def _tell(self, breach: Breach, *sides: Prepared) -> None:
+        call = "make_prepped_xfer" if self._prepped else "initialize_xfer"
+        sites = [Site("prep_xfer_dlist", side.stack) for side in sides if self._prepped]
+        sites.append(Site(call, self.stack))
+        peer = self.sides[1].of.owner
+        raised = self._teller.tell(breach, sites, self._agent.name, peer)
+        self.notes.append(breach.message)
+        if breach.check.refused:
+            self.refusal = self.refusal or raised
+        else:
+            self.raises = self.raises or raised

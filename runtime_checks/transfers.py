@@ -1,0 +1,159 @@
+"""One transfer, from the call that makes it to its end, and the name that both sides know it by."""
+
+import hashlib
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kvlint.runtime_checks.digests import Digests
+from kvlint.runtime_checks.selection import Selection
+from kvlint.runtime_checks.stacks import Stack
+
+MADE: Final = "made"
+MOVING: Final = "moving"
+DONE: Final = "done"
+FAILED: Final = "failed"
+RELEASED: Final = "released"
+
+_SHOWN: Final = 8
+_KNOWN: Final = 4096
+
+
+class Names:
+    """Names of transfers.
+
+    A peer sees nothing of a transfer but its notification, so the name is made of that: both
+    processes count the same messages. Only a digest is kept, a message may hold anything.
+    """
+
+    def __init__(self) -> None:
+        self._times: OrderedDict[str, int] = OrderedDict()
+
+    def next(self, agent: str, peer: str, notification: bytes, number: int) -> str:
+        """The name of the next transfer from agent to peer with this notification."""
+        if not notification:
+            return f"{agent}>{peer}:{os.getpid()}-{number}"
+        digest = hashlib.blake2b(notification, digest_size=8).hexdigest()
+        stem = f"{agent}>{peer}:{digest}"
+        times = self._times[stem] = self._times.pop(stem, 0) + 1
+        if len(self._times) > _KNOWN:
+            self._times.popitem(last=False)
+        return f"{stem}#{times}"
+
+
+def now() -> int:
+    """Nanoseconds since the epoch: two processes of one machine can compare them."""
+    return time.time_ns()
+
+
+def as_bytes(notification: object) -> bytes:
+    """A notification as NIXL takes it: bytes, or text."""
+    if isinstance(notification, str):
+        return notification.encode()
+    return bytes(notification) if isinstance(notification, (bytes, bytearray)) else b""
+
+
+@dataclass(eq=False)
+class Transfer:
+    """A transfer that this process made.
+
+    number  from 1, unique in the process
+    local, remote  what is selected; None once the handle is gone
+    raw     NIXL's own agent and handle, for questions to them while the engine holds the handle
+    """
+
+    number: int
+    agent: str
+    peer: str
+    operation: str
+    local: Selection | None
+    remote: Selection | None
+    notification: bytes
+    stack: Stack
+    name: str | None = None
+    state: str = MADE
+    polls: int = 0
+    made: int = field(default_factory=now)
+    posted: int | None = None
+    ended: int | None = None
+    digests: Digests | None = None
+    raw: tuple[Any, int] | None = None
+    _told: Mapping[str, object] | None = None
+
+    @property
+    def destination(self) -> Selection:
+        """The side that is written. Only while the transfer is not over."""
+        side = self.remote if self.operation == "WRITE" else self.local
+        assert side is not None
+        return side
+
+    @property
+    def source(self) -> Selection:
+        side = self.local if self.operation == "WRITE" else self.remote
+        assert side is not None
+        return side
+
+    def closes(self) -> None:
+        """From here on only a summary is kept: index arrays are large and the ring is long."""
+        if self._told is None:
+            self._told = self._summary()
+        self.local = self.remote = self.digests = self.raw = None
+
+    def _summary(self) -> Mapping[str, object]:
+        if self.local is None or self.remote is None:
+            return {}
+        return {"local": _side(self.local), "remote": _side(self.remote)}
+
+    def to_dict(self) -> Mapping[str, object]:
+        """Times in nanoseconds since the epoch, None for what has not happened."""
+        return {
+            "kind": "transfer",
+            "id": self.name,
+            "number": self.number,
+            "agent": self.agent,
+            "peer": self.peer,
+            "operation": self.operation,
+            "state": self.state,
+            "polls": self.polls,
+            "made": self.made,
+            "posted": self.posted,
+            "ended": self.ended,
+            **(self._summary() if self._told is None else self._told),
+        }
+
+
+def _side(selection: Selection) -> Mapping[str, object]:
+    told: dict[str, object] = {
+        "list": selection.of.number,
+        "descriptors": len(selection.indices),
+    }
+    groups = []
+    for group, slots in selection.columns.items():
+        shown = slots[:_SHOWN].tolist()
+        groups.append({"group": group, "slots": len(slots), "first": shown})
+    if groups:
+        told["groups"] = groups
+    return told
+
+
+@dataclass(frozen=True, slots=True)
+class Notified:
+    """What the target of a transfer sees of it."""
+
+    name: str
+    agent: str
+    peer: str
+    time: int
+
+    def to_dict(self) -> Mapping[str, object]:
+        """`agent` saw it, `peer` moved the bytes."""
+        return {
+            "kind": "notified",
+            "id": self.name,
+            "agent": self.agent,
+            "peer": self.peer,
+            "time": self.time,
+        }
