@@ -7,18 +7,21 @@ What the companion shares with the linter is `kvlint.geometry` and `kvlint.assum
 """
 
 import os
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # that of typing, whose import would be most of the cost of this one
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
     from kvlint.geometry import Geometry
 
 __all__ = ["arm", "arm_from_environment", "declare", "disarm", "dump", "status"]
 
 
 def arm(
-    mode: str = "log", report: str | Path | None = None, require: str | Iterable[str] = ()
+    mode: str = "log",
+    report: "str | Path | None" = None,
+    require: "str | Iterable[str]" = (),
 ) -> None:
     """Check every transfer of this process from now on, NIXL imported or not yet.
 
@@ -65,7 +68,7 @@ def dump() -> None:
     arming.dump()
 
 
-def status() -> Mapping[str, object]:
+def status() -> "Mapping[str, object]":
     """What is armed, hook by hook, and what was found so far."""
     from kvlint.runtime_checks import arming
 

@@ -1,33 +1,23 @@
 """What is armed in one process: its policy, and its hooks in NIXL's classes."""
 
-import importlib
 import importlib.metadata
 import platform
 import sys
 from collections.abc import Mapping
 from types import ModuleType
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from kvlint.runtime_checks.metrics import Metrics, connect
 from kvlint.runtime_checks.policy import Policy, say
 from kvlint.runtime_checks.settings import Settings
 
+if TYPE_CHECKING:
+    from kvlint.runtime_checks.nixl.interposition import Hooks
+
 NOT_ARMED: Final = 78
 WAITING: Final = "waiting for nixl"
 INSTALLED: Final = "installed"
-INTERPOSITION: Final = "kvlint.runtime_checks.nixl.interposition"
 DISTRIBUTIONS: Final = ("kvlint-geometry", "nixl", "nixl-cu12", "nixl-cu13", "nixl-rocm", "numpy")
-
-
-class Hooks(Protocol):
-    """What patching a NIXL module gives back; a status is "installed" or "missing: ..."."""
-
-    @property
-    def status(self) -> Mapping[str, str]: ...
-
-    def uninstall(self) -> None: ...
-
-    def at_exit(self) -> None: ...
 
 
 class Companion:
@@ -49,7 +39,9 @@ class Companion:
         if agent is None or agent in self.hooks:
             return
         with self.policy.contained("interposition"):
-            install = importlib.import_module(INTERPOSITION).install
+            # It needs numpy, which is there where NIXL is.
+            from kvlint.runtime_checks.nixl.interposition import install
+
             self.hooks[agent] = install(module, self.policy, self.settings)
         hooks = self.hook_status()
         self._versions = _versions()

@@ -187,7 +187,7 @@ def test_what_is_written_cannot_leave_its_line():
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
-    max_leaves=8,
+    max_leaves=4,
 )
 KEYS = st.sampled_from([*violation(), *transfer(), "time", "repeat_of", "kind"])
 
@@ -198,7 +198,10 @@ def sound(records):
     return [record for record in found if record is not None]
 
 
-@given(st.lists(st.dictionaries(KEYS, JSON), max_size=5), st.lists(st.dictionaries(KEYS, JSON)))
+OBJECTS = st.lists(st.dictionaries(KEYS, JSON, max_size=5), max_size=4)
+
+
+@given(OBJECTS, OBJECTS)
 def test_any_objects_can_be_told(violations, entries):
     entries = [{"id": "x", **entry, "kind": "transfer"} for entry in entries]
     for line in tell(put_together(sound(violations), sound(entries))):

@@ -22,6 +22,14 @@ def test_the_ring_keeps_the_newest():
     assert [entry.id for entry in recorder.entries()] == list(range(3, SIZE + 3))
 
 
+def test_what_later_entries_speak_of_is_kept_when_they_have_pushed_the_rest_out():
+    recorder = Recorder(size=2)
+    recorder.keep(Entry(0))
+    for number in range(1, 5):
+        recorder.append(Entry(number))
+    assert [entry.id for entry in recorder.entries()] == [0, 3, 4]
+
+
 def test_entries_are_put_into_words_when_they_are_dumped(policy, tmp_path):
     judged = policy()
     entry = Entry(1)
