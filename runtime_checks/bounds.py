@@ -1,6 +1,7 @@
 """A prepared list against the memory that it lies in: nothing past an end, nothing twice."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -10,9 +11,20 @@ from kvlint.runtime_checks.lists import DescriptorList
 from kvlint.runtime_checks.regions import ADDRESS_SPACE, Extents, Regions, overlaps
 from kvlint.runtime_checks.registrations import Registration
 
+# Together they cannot reach the end: every real list is below all three.
+_FEW: Final = 1 << 24
+_SHORT: Final = 1 << 38
+_LOW: Final = 1 << 63
+
 
 def beyond_address_space(regions: Regions) -> int | None:
     """The first region whose last slot ends past 64 bits, where addresses would wrap."""
+    if not len(regions) or (
+        regions.descriptors < _FEW
+        and int(regions.strides.view(np.uint64).max()) < _SHORT
+        and int(regions.addresses.max()) < _LOW
+    ):
+        return None
     reach = (regions.slots - 1).astype(float) * regions.strides.view(np.uint64).astype(float)
     for number in np.flatnonzero(regions.addresses.astype(float) + reach > ADDRESS_SPACE * 0.99):
         stride = int(regions.strides.view(np.uint64)[number])
@@ -78,6 +90,8 @@ def _past_end(of: DescriptorList, number: int, fits: int, slots: int, whose: str
 
 def past_declared(of: DescriptorList) -> Breach | None:
     """The first region with more slots than the adapter's region of that memory has."""
+    if not of.named:
+        return None
     for number, declared in enumerate(of.declared):
         if declared is None:
             continue

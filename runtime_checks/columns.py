@@ -12,9 +12,9 @@ import numpy as np
 from kvlint.assumptions import Number, Own, Relation, Starts, breaks_on
 from kvlint.geometry import Case
 from kvlint.runtime_checks.checks import COLUMN, Breach
-from kvlint.runtime_checks.lists import DescriptorList
+from kvlint.runtime_checks.lists import Blocks, DescriptorList
 from kvlint.runtime_checks.regions import Integers
-from kvlint.runtime_checks.selection import Blocks, Selection
+from kvlint.runtime_checks.selection import Selection
 
 CONSTANT_STRIDE = "KV103"
 

@@ -12,6 +12,14 @@ from kvlint.runtime_checks.regions import Integers, Regions
 
 
 @dataclass(frozen=True, eq=False)
+class Blocks:
+    """Indices written region by region: (B,) which region, and how many of its slots."""
+
+    regions: Integers
+    counts: Integers
+
+
+@dataclass(frozen=True, eq=False)
 class DescriptorList:
     """What one `prep_xfer_dlist`, or one side of an `initialize_xfer`, was given.
 
@@ -84,6 +92,24 @@ class DescriptorList:
     def grouped(self) -> bool:
         """Whether every region is in a group."""
         return bool((self.groups >= 0).all())
+
+    def in_order(self, each: int) -> Blocks:
+        """Equally many slots of every region, region after region."""
+        return Blocks(self._numbers, np.full(len(self.regions), each))
+
+    @cached_property
+    def _numbers(self) -> Integers:
+        return np.arange(len(self.regions))
+
+    @cached_property
+    def named(self) -> bool:
+        """Whether an adapter has said anything about any region."""
+        return any(known is not None for known in self.declared)
+
+    @cached_property
+    def layered(self) -> bool:
+        """Whether an adapter has said the layer of each region."""
+        return all(known is not None and known.layer is not None for known in self.declared)
 
     def fewest(self, first: int, end: int) -> int:
         """The least slot count of the regions from first to before end."""

@@ -39,10 +39,7 @@ def mispaired(local: Selection, remote: Selection, *, by_number: bool) -> Breach
                equally many, else every region must meet just one. Where adapters have said what
                the regions are, each belongs to the one of its layer and role in either case.
     """
-    pairs, firsts = _pairs(local, remote)
-    if not len(pairs):
-        return None
-    here, there = pairs.T
+    here, there, firsts = _pairs(local, remote)
     ours, theirs = local.of.regions.lengths[here], remote.of.regions.lengths[there]
     if not np.array_equal(ours, theirs):
         number = int(np.flatnonzero(ours != theirs)[0])
@@ -76,28 +73,30 @@ def _mispaired(local: Selection, remote: Selection, at: int) -> Breach:
 
 def _partner(ours: DescriptorList, theirs: DescriptorList, here: int) -> str:
     """What the local region belongs to, in words."""
-    known = ours.declared[here]
-    if known is not None and known.layer is not None:
-        for number, there in enumerate(theirs.declared):
-            if there is not None and (there.layer, there.role) == (known.layer, known.role):
+    if ours.layered and theirs.layered:
+        for number in range(len(theirs.regions)):
+            if _belonging(theirs, number) == _belonging(ours, here):
                 return theirs.called(number)
     if len(ours.regions) == len(theirs.regions):
         return theirs.called(here)
     return "the region that it was paired with before"
 
 
-def _pairs(local: Selection, remote: Selection) -> tuple[Integers, Integers]:
-    """(M, 2) the regions that meet, in order, and (M,) the position where they first do."""
+def _pairs(local: Selection, remote: Selection) -> tuple[Integers, Integers, Integers]:
+    """(M,) the local regions, the remote ones that they meet, and where they first do."""
     ours, theirs = local.blocks, remote.blocks
     if ours is not None and theirs is not None and np.array_equal(ours.counts, theirs.counts):
         firsts = np.cumsum(ours.counts) - ours.counts
-        return np.stack((ours.regions, theirs.regions), axis=1), firsts
+        return ours.regions, theirs.regions, firsts
     both = np.stack((local.regions, remote.regions), axis=1)
-    if not len(both):
-        return both, np.zeros(0, np.int64)
     width = len(remote.of.regions)
     firsts = np.sort(np.unique(both[:, 0] * width + both[:, 1], return_index=True)[1])
-    return both[firsts], firsts.astype(np.int64)
+    return both[firsts, 0], both[firsts, 1], firsts.astype(np.int64)
+
+
+def _belonging(of: DescriptorList, region: int) -> tuple[int | None, str | None]:
+    known = of.declared[region]
+    return (known.layer, known.role) if known else (None, None)
 
 
 def _wrong(
@@ -109,13 +108,9 @@ def _wrong(
     by_number: bool,
 ) -> int | None:
     """The number of the first pair that does not belong together."""
-    known = [
-        (ours.declared[a], theirs.declared[b])
-        for a, b in zip(here.tolist(), there.tolist(), strict=True)
-    ]
-    if all(a is not None and b is not None and None not in (a.layer, b.layer) for a, b in known):
-        for number, (a, b) in enumerate(known):
-            if a is not None and b is not None and (a.layer, a.role) != (b.layer, b.role):
+    if len(ours.regions) and ours.layered and theirs.layered:
+        for number, (a, b) in enumerate(zip(here.tolist(), there.tolist(), strict=True)):
+            if _belonging(ours, a) != _belonging(theirs, b):
                 return number
         return None
     if not by_number:

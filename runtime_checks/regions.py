@@ -92,6 +92,8 @@ class Regions:
         """Whether any two slots of the list share a byte."""
         if bool((self.strides < self.lengths)[self.slots > 1].any()):
             return True
+        if bool((self.ends[:-1] <= self.addresses[1:]).all()):
+            return False
         order = np.argsort(self.addresses)
         if bool((self.ends[order][:-1] <= self.addresses[order][1:]).all()):
             return False
@@ -171,6 +173,8 @@ class Extents:
     @classmethod
     def of(cls, pieces: Sequence[tuple[int, int, int]]) -> "Extents":
         """Of (address, length in bytes, device), numbered from 0."""
+        if not pieces:
+            return NOTHING
         order = sorted(range(len(pieces)), key=lambda number: pieces[number])
         starts = [pieces[number][0] for number in order]
         ends = [min(pieces[n][0] + pieces[n][1], ADDRESS_SPACE - 1) for n in order]
@@ -257,6 +261,11 @@ class Extents:
             at = nearest
 
 
+NOTHING: Final = Extents(
+    np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.int64)
+)
+
+
 def cut(regions: Regions, extents: Extents) -> Regions:
     """The same list with a new region wherever a piece of memory begins, for regions that fill
     several pieces from edge to edge: buffers that happen to lie beside each other look like one.
@@ -268,6 +277,8 @@ def cut(regions: Regions, extents: Extents) -> Regions:
     inner = np.searchsorted(extents.starts, regions.ends, side="left") - np.searchsorted(
         extents.starts, regions.addresses, side="right"
     )
+    if not inner.any():
+        return regions
     new: list[int] = []
     for number in np.flatnonzero((inner > 0) & (regions.slots > 1)).tolist():
         address, stride = int(regions.addresses[number]), int(regions.strides[number])
@@ -303,14 +314,14 @@ def joined(regions: Regions, pieces: Integers) -> Regions:
     Folding cannot see that a single slot and what follows belong together, or that two slots of
     two buffers do not; the memory can. So regions are cut first, then joined.
     """
-    if len(regions) < 2:
+    single = regions.slots == 1
+    if len(regions) < 2 or not single.any():
         return regions
     same = (pieces[1:] == pieces[:-1]) & (pieces[1:] >= 0)
     same &= (regions.lengths[1:] == regions.lengths[:-1]) & (
         regions.devices[1:] == regions.devices[:-1]
     )
-    candidates = same & ((regions.slots[1:] == 1) | (regions.slots[:-1] == 1))
-    if not candidates.any():
+    if not (same & (single[1:] | single[:-1])).any():
         return regions
     starts, addresses, lengths, strides, devices = ([] for _ in range(5))  # type: ignore[var-annotated]
     slots: list[int] = []

@@ -44,10 +44,15 @@ class Registration:
 
 @dataclass(eq=False)
 class Registrations:
-    """All that an agent ever registered, in order; `version` changes with every change."""
+    """All that an agent ever registered, in order.
+
+    version     changes with every change
+    any_tensor  whether any of it was given as a tensor
+    """
 
     all: list[Registration] = field(default_factory=list)
     version: int = 0
+    any_tensor: bool = False
     _extents: dict[str, tuple[int, Extents, list[Registration]]] = field(default_factory=dict)
 
     def add(
@@ -55,6 +60,7 @@ class Registrations:
     ) -> None:
         """Pieces of (address, length in bytes, device)."""
         self.version += 1
+        self.any_tensor |= bool(collected)
         for at, (address, length, device) in enumerate(pieces):
             gone = collected[at] if collected and at < len(collected) else None
             number = len(self.all)
@@ -91,6 +97,13 @@ class Registrations:
         held = extents.holding_all(regions)
         numbers = np.array([one.number for one in live] + [-1], np.int64)
         return numbers[held]
+
+    def tensors(self, numbers: Integers) -> list[Registration]:
+        """Those among the numbers whose tensor is known, each once."""
+        if not self.any_tensor:
+            return []
+        held = [self.all[number] for number in np.unique(numbers).tolist() if number >= 0]
+        return [one for one in held if one.collected is not None]
 
     def still_held(self, kind: str, regions: Regions, pieces: Integers) -> int | None:
         """The number of the first region that lost the registration it was prepared on."""

@@ -5,6 +5,7 @@ on. That every region of a group got the same slots is then one comparison of th
 exact and without a loop; only what is not written so, or is wrong, is looked at index by index.
 """
 
+import threading
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,21 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvlint.runtime_checks.checks import INDEX_DTYPE, INDEX_RANGE, INDEX_WIDTH, Breach
-from kvlint.runtime_checks.lists import DescriptorList
+from kvlint.runtime_checks.lists import Blocks, DescriptorList
 from kvlint.runtime_checks.regions import Integers
 
 Indices = NDArray[np.int32] | NDArray[np.int64]
 
 _TAKEN = 1 << 32
 _SOME = 4096
-
-
-@dataclass(frozen=True, eq=False)
-class Blocks:
-    """Indices written region by region: (B,) which region, and how many of its slots."""
-
-    regions: Integers
-    counts: Integers
+_MOST_KEPT = 1 << 20
+_SCRATCH = threading.local()
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,9 +132,6 @@ def _not_taken(of: DescriptorList, index: int, position: int) -> Breach:
 
 def _by_region(of: DescriptorList, indices: Indices) -> Selection | None:
     """The selection, if it is written region by region and each group's regions agree."""
-    starts = of.regions.narrow_starts if indices.dtype == np.int32 else of.regions.starts[:-1]
-    if starts is None:
-        return None
     bounds, groups, count = of.bounds, of.groups, len(indices)
     columns: dict[int, Indices] = {}
     regions: list[int] = []
@@ -160,10 +152,16 @@ def _by_region(of: DescriptorList, indices: Indices) -> Selection | None:
         together = min(of.stretches[region] - region, (count - at) // each)
         if not together or slots.max() >= of.fewest(region, region + together):
             return None
-        if not _repeats(of, indices[at : at + together * each], region, slots, starts):
+        if not _repeats(of, indices[at : at + together * each], region, slots):
             return None
         if group >= 0:
             columns[group] = slots
+        if together == len(of.regions):
+            return (
+                Selection(of, indices, columns, of.in_order(each))
+                if together * each == count
+                else None
+            )
         regions += range(region, region + together)
         counts += [each] * together
         at += together * each
@@ -172,20 +170,31 @@ def _by_region(of: DescriptorList, indices: Indices) -> Selection | None:
     return Selection(of, indices, columns, Blocks(np.array(regions), np.array(counts)))
 
 
-def _repeats(
-    of: DescriptorList, block: Indices, region: int, slots: Indices, starts: Indices
-) -> bool:
+def _repeats(of: DescriptorList, block: Indices, region: int, slots: Indices) -> bool:
     """Whether a block of indices selects these slots of region after region."""
     each, together = len(slots), len(block) // len(slots)
     apart = of.even[region]
     if apart is None:
-        meant = starts[region : region + together, None] + slots
-        return np.array_equal(meant.ravel(), block)
-    # Regions of equally many slots: every index is as far from its like in the region before.
-    # Only the first region's are slots for sure; from there on it follows, one by one.
-    if not np.array_equal(block[:each] - starts[region], slots):
+        starts = of.regions.starts[region : region + together, None]
+        return np.array_equal((starts + slots).ravel(), block)
+    # Regions of equally many slots: every index is as far from its like in the region before, so
+    # that all follow, one by one, from the first region's. int32 that wraps wraps back.
+    if not np.array_equal(block[:each] - of.bounds[region], slots):
         return False
-    return bool((block[each:] - block[:-each] == apart).all()) if together > 1 else True
+    return together == 1 or _all_apart(block, each, apart)
+
+
+def _all_apart(block: Indices, each: int, apart: int) -> bool:
+    """Whether every index is `apart` more than the one `each` places before it. In memory that
+    is kept for it: fresh pages would cost more than the comparison."""
+    count = len(block) - each
+    kept = getattr(_SCRATCH, block.dtype.name, None)
+    if kept is None or len(kept[0]) < count:
+        kept = (np.empty(count, block.dtype), np.empty(count, np.bool_))
+        if count <= _MOST_KEPT:
+            setattr(_SCRATCH, block.dtype.name, kept)
+    distances = np.subtract(block[each:], block[:count], out=kept[0][:count])
+    return bool(np.equal(distances, apart, out=kept[1][:count]).all())
 
 
 def _first_column(of: DescriptorList, indices: Indices, at: int, region: int) -> Indices | None:

@@ -30,7 +30,7 @@ class Prepared:
     """A list, and what it takes to tell later whether it still stands.
 
     owner         the agent whose memory it is, where it lives in this process
-    held          registrations of the owner that hold its regions, each once
+    held          registrations of tensors that hold its regions, where the owner lives here
     version       of the owner's registrations when it was last found in order
     peer_version  of the peer's metadata likewise
     raises        what was found while preparing, for the first use
@@ -141,7 +141,7 @@ def _placed(
         joint = joined(regions, in_one)
         if joint is not regions:
             regions, numbers = joint, registrations.holding(kind, joint)
-        held = [registrations.all[number] for number in np.unique(numbers).tolist() if number >= 0]
+        held = registrations.tensors(numbers)
         pieces = lambda: numbers  # noqa: E731
     elif prober is not None:
         regions = _cut_at_peer(regions, prober)
