@@ -79,6 +79,14 @@ def unheld(of: DescriptorList, extents: Extents, live: Sequence[Registration]) -
 
 
 def _past_end(of: DescriptorList, number: int, fits: int, slots: int, whose: str) -> Breach:
+    if slots == 1:
+        length = int(of.regions.lengths[number])
+        return Breach(
+            OUT_OF_REGION,
+            f"{of.called(number, 0)}, of {length} bytes, reaches past the end of {whose}",
+            {"slots given": 1, "slots that fit": fits},
+            of.place(number, 0),
+        )
     return Breach(
         OUT_OF_REGION,
         f"{of.called(number)} is given {slots} slots, {whose} ends after {fits}: "
@@ -130,7 +138,8 @@ def run_into_next(of: DescriptorList) -> Breach | None:
 def declared_for(
     regions: Regions, kind: str, extents: Extents, declared: Sequence[Region]
 ) -> list[Region | None]:
-    """(R,) the adapter's region in which each region begins and whose stride it has."""
+    """(R,) the adapter's region in which each region begins and whose stride it has; a single
+    slot, which may be several in one, has none."""
     if not declared:
         return [None] * len(regions)
     found: list[Region | None] = []
@@ -138,7 +147,7 @@ def declared_for(
         address, device = int(regions.addresses[number]), int(regions.devices[number])
         held = extents.holding(address, address + 1, device)
         region = declared[held] if held is not None else None
-        stride = int(regions.strides[number])
-        fits = region is not None and region.memory_kind == kind
-        found.append(region if fits and region and region.stride == stride else None)
+        even = region is not None and int(regions.strides[number]) == region.stride
+        fits = even or int(regions.slots[number]) == 1
+        found.append(region if fits and region and region.memory_kind == kind else None)
     return found

@@ -87,8 +87,10 @@ class InFlight:
             suspects.update(*(tangled.members for tangled in table.tangled))
         if _is_loose(selection):
             suspects.update(self._in(_memory(selection.of)))
-        for other in sorted(suspects - {writer.number}):
-            at_byte = self._shared(writer, other)
+        suspects.discard(writer.number)
+        ours = Rows.of(selection) if suspects else None
+        for other in sorted(suspects):
+            at_byte = self._shared(ours, other) if ours else None
             if at_byte is not None:
                 return Clash(other, at_byte)
         return None
@@ -121,12 +123,11 @@ class InFlight:
             if _memory(selection.of) == memory:
                 yield number
 
-    def _shared(self, writer: Writer, other: int) -> int | None:
-        """The position of the first row of the new transfer that shares a byte with the other."""
+    def _shared(self, ours: Rows, other: int) -> int | None:
+        """The position of the first row of a new transfer that shares a byte with the other."""
         theirs = self._rows.get(other)
         if theirs is None:
             theirs = self._rows[other] = Rows.of(self._writers[other][1])
-        ours = Rows.of(writer.destination)
         found: list[int] = []
         for device in np.unique(ours.devices):
             mine, there = ours.devices == device, theirs.devices == device

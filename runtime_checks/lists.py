@@ -49,9 +49,11 @@ class DescriptorList:
 
         As the adapter declared it; else regions of equally many slots are one group, provided
         that each is all that the list has of its registration. Where several lie in one
-        registration nothing says that they are regions at all: -1, as for single slots.
+        registration nothing says that they are regions at all: -1, as for single slots, and for
+        files and objects, which are no parts of one page.
         """
         keys: dict[object, int] = {}
+        in_memory = self.kind in ("DRAM", "VRAM")
         _, inverse, times = np.unique(self.pieces(), return_inverse=True, return_counts=True)
         alone = (times[inverse] == 1) & (self.pieces() >= 0)
         numbers = np.full(len(self.regions), -1, np.int64)
@@ -60,7 +62,7 @@ class DescriptorList:
             key: object = None
             if declared is not None:
                 key = (declared.list, declared.group)
-            elif alone[number] and slots > 1:
+            elif in_memory and alone[number] and slots > 1:
                 key = slots
             if key is not None:
                 numbers[number] = keys.setdefault(key, len(keys))

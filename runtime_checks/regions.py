@@ -240,8 +240,9 @@ class Extents:
             at -= 1
 
     def tiles(self, address: int, end: int, device: int, spare: int) -> list[int]:
-        """Addresses where a new piece begins, if the pieces from address to end lie edge to edge
-        and the last one ends there, or less than `spare` bytes later; else none."""
+        """Addresses between the two where a new piece begins, for pieces that lie edge to edge
+        from the first address on. A last piece that is not filled to its end, or to less than
+        `spare` bytes before it, does not count: what reaches into it has run past an end."""
         edges: list[int] = []
         at = address
         while True:
@@ -250,13 +251,9 @@ class Extents:
                 for number in np.flatnonzero(self.starts == np.uint64(at)).tolist()
                 if int(self.devices[number]) == device and int(self.ends[number]) > at
             ]
-            if not ends:
-                return []
-            nearest = min(ends)
-            if end <= nearest < end + spare:
-                return edges
-            if nearest > end:
-                return []
+            nearest = min(ends, default=ADDRESS_SPACE)
+            if nearest >= end:
+                return edges if nearest < end + spare else edges[:-1]
             edges.append(nearest)
             at = nearest
 
@@ -269,8 +266,6 @@ NOTHING: Final = Extents(
 def cut(regions: Regions, extents: Extents) -> Regions:
     """The same list with a new region wherever a piece of memory begins, for regions that fill
     several pieces from edge to edge: buffers that happen to lie beside each other look like one.
-
-    What reaches into a piece without filling it is left as it is: it has run past its end.
     """
     if not len(extents) or not len(regions):
         return regions

@@ -81,6 +81,11 @@ def select(of: DescriptorList, indices: object) -> Selection | Breach | None:
     return Selection(of, whole, {}, None)
 
 
+def everything(of: DescriptorList) -> Selection:
+    """All that the list has, in its order, and no claim that it has columns."""
+    return Selection(of, np.arange(of.regions.descriptors), {}, None)
+
+
 def _as_array(indices: object) -> NDArray[np.generic] | None:
     if isinstance(indices, np.ndarray):
         return indices

@@ -78,9 +78,6 @@ class Agents:
         peer.version += 1
         peer.twin = None
 
-    def named(self, name: str) -> list[Agent]:
-        return [agent for agent in list(self._agents.values()) if agent.name == name]
-
 
 def as_name(name: object) -> str:
     """Names are text, or the bytes that `add_remote_agent` gives back."""

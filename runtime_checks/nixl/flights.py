@@ -74,11 +74,11 @@ class Flights:
         if transfer is None or transfer.local is None or transfer.remote is None:
             return Verdict()
         verdict = Verdict(transfer=transfer)
-        message = as_bytes(notification) or transfer.notification
-        transfer.name = self._names.next(transfer.agent, transfer.peer, message, transfer.number)
         if transfer.state == MOVING:
             # Posted once more while it moves: NIXL refuses that, and it still moves.
             return Verdict()
+        message = as_bytes(notification) or transfer.notification
+        transfer.name = self._names.next(transfer.agent, transfer.peer, message, transfer.number)
         for side in self._sides[transfer.number]:
             for check, look in (
                 (STALE_LIST.name, lifetimes.stale),

@@ -413,13 +413,15 @@ class Around:
         return release
 
     def nixl_xfer_handle_del(self, original: Method) -> Method:
+        flights = self._watch.flights
+        dropping = functools.partial(flights.releasing, dropped=True)
+
         def __del__(handle: Any) -> None:  # noqa: N807
-            flights = self._watch.flights
-            if not getattr(handle, "_released", True):
-                self._note("releasing", functools.partial(flights.releasing, dropped=True), handle)
             try:
-                original(handle)
+                if not getattr(handle, "_released", True):
+                    self._note("releasing", dropping, handle)
             finally:
+                original(handle)
                 self._note("releasing", flights.forget, handle)
 
         return __del__
@@ -428,10 +430,8 @@ class Around:
 
     def nixl_prepped_dlist_handle_del(self, original: Method) -> Method:
         def __del__(handle: Any) -> None:  # noqa: N807
-            try:
-                original(handle)
-            finally:
-                self._note("lists", self._watch.forget_list, handle)
+            original(handle)
+            self._note("lists", self._watch.forget_list, handle)
 
         return __del__
 

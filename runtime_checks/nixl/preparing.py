@@ -46,6 +46,10 @@ class Prepared:
     stack: Stack
     raises: Violation | None = None
 
+    def entry(self) -> "Prepared | Told":
+        """What the ring keeps: of a long list, which may be one request's, a summary."""
+        return self if len(self.of.regions) <= _TOLD else Told(self.to_dict())
+
     def to_dict(self) -> dict[str, object]:
         """Regions as counts and lengths; addresses are not told."""
         regions = self.of.regions
@@ -70,6 +74,16 @@ class Prepared:
         }
 
 
+@dataclass(frozen=True)
+class Told:
+    """An entry of the ring that is in words already."""
+
+    words: dict[str, object]
+
+    def to_dict(self) -> dict[str, object]:
+        return self.words
+
+
 _TOLD = 256
 _NUMBERS = count(1)
 
@@ -81,10 +95,18 @@ class Preparing:
         self._bindings = bindings
 
     def prepare(
-        self, agent: Agent, agent_object: Any, name: object, kind: str, rows: Regions, stack: Stack
+        self,
+        agent: Agent,
+        agent_object: Any,
+        name: object,
+        kind: str,
+        rows: Regions,
+        stack: Stack,
+        *,
+        prepped: bool,
     ) -> Prepared:
-        """What `prep_xfer_dlist(name, rows, kind)` of the agent prepares, NIXL having agreed or
-        not. Its breaches are those that NIXL does not see."""
+        """What `prep_xfer_dlist(name, rows, kind)` of the agent prepares, or a side of an
+        `initialize_xfer`, NIXL having agreed or not. Its breaches are those NIXL does not see."""
         owner_name = as_name(name)
         local = owner_name in ("", "NIXL_INIT_AGENT")
         side: Side = "local" if local else "remote"
@@ -99,16 +121,19 @@ class Preparing:
             segment = agent_object.nixl_mems[kind]
             prober = Prober(agent_object, self._bindings, owner_name, segment)
         if wrapped is None:
-            regions, named, pieces, held = _placed(owner, owner_name, kind, rows, prober)
+            regions, named, pieces, held = _placed(
+                owner, owner_name, kind, rows, prober, prepped=prepped
+            )
         else:
             regions, named, held = rows, [None] * len(rows), []
             nowhere = np.full(len(rows), -1, np.int64)
             pieces = lambda: nowhere  # noqa: E731
         of = DescriptorList(next(_NUMBERS), side, owner_name, kind, regions, named, pieces)
-        found = [
-            wraps(of, wrapped) if wrapped is not None else past_declared(of) or run_into_next(of)
-        ]
-        of.breaches.extend(breach for breach in found if breach)
+        found = wraps(of, wrapped) if wrapped is not None else past_declared(of)
+        if found is None and wrapped is None and prepped:
+            found = run_into_next(of)
+        if found is not None:
+            of.breaches.append(found)
         version = owner.registrations.version if owner else 0
         return Prepared(of, agent, owner, prober, held, version, peer.version if peer else 0, stack)
 
@@ -124,27 +149,38 @@ class Preparing:
 
 
 def _placed(
-    owner: Agent | None, name: str, kind: str, rows: Regions, prober: Prober | None
+    owner: Agent | None,
+    name: str,
+    kind: str,
+    rows: Regions,
+    prober: Prober | None,
+    *,
+    prepped: bool,
 ) -> tuple[Regions, list[Any], Callable[[], Integers], list[Registration]]:
-    """The rows cut where the memory is, with the declared region of each, and what holds them."""
+    """The rows cut where the memory is, with the declared region of each, and what holds them.
+
+    What one transfer alone describes is left as it came: any runs of pages, which are no regions.
+    """
     geometry = declared(name)
     known = list(geometry.regions) if geometry else []
     known_extents = Extents.of([(r.address, r.length, r.device) for r in known])
-    regions = cut(rows, known_extents)
+    regions = cut(rows, known_extents) if prepped else rows
     held: list[Registration] = []
     pieces: Callable[[], Integers]
     if owner is not None:
         registrations = owner.registrations
-        regions = cut(regions, registrations.extents(kind)[0])
+        if prepped:
+            regions = cut(regions, registrations.extents(kind)[0])
         numbers = registrations.holding(kind, regions)
-        in_one = known_extents.holding_all(regions) if known else numbers
-        joint = joined(regions, in_one)
-        if joint is not regions:
-            regions, numbers = joint, registrations.holding(kind, joint)
+        if prepped:
+            in_one = known_extents.holding_all(regions) if known else numbers
+            joint = joined(regions, in_one)
+            if joint is not regions:
+                regions, numbers = joint, registrations.holding(kind, joint)
         held = registrations.tensors(numbers)
         pieces = lambda: numbers  # noqa: E731
     elif prober is not None:
-        regions = _cut_at_peer(regions, prober)
+        regions = _cut_at_peer(regions, prober) if prepped else regions
         pieces = _once(lambda: prober.pieces(regions))
     else:
         nowhere = np.full(len(regions), -1, np.int64)
@@ -175,14 +211,10 @@ def _cut_at_peer(regions: Regions, prober: Prober) -> Regions:
         if prober.registered(address - stride, stride + length, device):
             continue
         at = int(regions.starts[number])
-        while left:
-            fits = prober.fitting(address, length, stride, left + 1, device)
-            if not 0 < fits <= left:
-                break
+        while (fits := prober.fitting(address, length, stride, left + 1, device)) and fits < left:
             address, at, left = address + fits * stride, at + fits, left - fits
             edges.append(at)
-        if not left:
-            new += edges[:-1]
+        new += edges if fits == left else edges[:-1]
     return started(regions, np.array(new, np.int64))
 
 

@@ -27,8 +27,8 @@ from kvlint.runtime_checks.nixl.preparing import Prepared, Preparing
 from kvlint.runtime_checks.nixl.telling import Teller, Verdict
 from kvlint.runtime_checks.pairing import mispaired, unequal_counts
 from kvlint.runtime_checks.policy import Policy, Site
-from kvlint.runtime_checks.regions import Regions, RowsError, fold
-from kvlint.runtime_checks.selection import Selection, select
+from kvlint.runtime_checks.regions import RowsError, fold
+from kvlint.runtime_checks.selection import Selection, everything, select
 from kvlint.runtime_checks.settings import Settings
 from kvlint.runtime_checks.stacks import Stack, here
 from kvlint.runtime_checks.transfers import Notified, Transfer, as_bytes, now
@@ -106,7 +106,14 @@ class Watch:
     # Lists.
 
     def prepare(
-        self, agent: Any, name: object, given: Any, memory: str | None, stack: Stack
+        self,
+        agent: Any,
+        name: object,
+        given: Any,
+        memory: str | None,
+        stack: Stack,
+        *,
+        prepped: bool = True,
     ) -> Prepared | None:
         """The list that NIXL has prepared, or refused to; None where it is no list at all.
 
@@ -115,13 +122,14 @@ class Watch:
         try:
             if isinstance(given, np.ndarray):
                 kind = KINDS.get(memory or "", memory or "")
-                return self._list(agent, name, kind, fold(given), stack)
-            return self._list(agent, name, kind_of(given), self._rows.regions(given), stack)
+                rows = fold(given)
+            else:
+                kind, rows = kind_of(given), self._rows.regions(given)
         except RowsError:
             return None
-
-    def _list(self, agent: Any, name: object, kind: str, rows: Regions, stack: Stack) -> Prepared:
-        return self._preparing.prepare(self.agent(agent), agent, name, kind, rows, stack)
+        return self._preparing.prepare(
+            self.agent(agent), agent, name, kind, rows, stack, prepped=prepped
+        )
 
     def prepared(self, handle: Any, prepared: Prepared) -> Violation | None:
         """NIXL has agreed. What it does not see is told now, and raised at first use."""
@@ -176,12 +184,13 @@ class Watch:
         """Before `initialize_xfer`, with the descriptor objects of both sides."""
         making = Making(self._teller, self.agent(agent), operation, prepped=False)
         stack = making.stack
-        local = self.prepare(agent, "", objects[0], None, stack)
-        remote = self.prepare(agent, remote_name, objects[1], None, stack)
+        local = self.prepare(agent, "", objects[0], None, stack, prepped=False)
+        remote = self.prepare(agent, remote_name, objects[1], None, stack, prepped=False)
         if local is not None and remote is not None:
-            sides = (local, remote)
-            whole = tuple(np.arange(side.of.regions.descriptors) for side in sides)
-            making.check(sides, whole, notification, next(self.flights.numbers))
+            for side in (local, remote):
+                for breach in side.of.breaches:
+                    making.tell(breach, side)
+            making.check((local, remote), None, notification, next(self.flights.numbers))
         return making
 
     def why(self, making: "Making") -> list[str]:
@@ -253,16 +262,18 @@ class Making(Verdict):
     def check(
         self,
         sides: tuple[Prepared, Prepared],
-        indices: Sequence[object],
+        indices: Sequence[object] | None,
         notification: object,
         number: int,
     ) -> None:
+        """indices  of both sides; None where all that the lists have is moved"""
         self.sides = sides
         for side in sides:
             self.raises = self.raises or side.raises
             self._run("stale-list", partial(lifetimes.stale, side), side)
         ours, theirs = (
-            self._select(side, given) for side, given in zip(sides, indices, strict=True)
+            self._select(side, indices[at]) if indices else everything(side.of)
+            for at, side in enumerate(sides)
         )
         if ours is None or theirs is None:
             return
@@ -285,7 +296,7 @@ class Making(Verdict):
             with policy.contained("indices"):
                 selection = select(side.of, given)
         if isinstance(selection, Breach):
-            self._tell(selection, side)
+            self.tell(selection, side)
             return None
         return selection
 
@@ -317,10 +328,10 @@ class Making(Verdict):
         """Whether the check found something."""
         breach = self._teller.run(check, look)
         if breach is not None:
-            self._tell(breach, *sides)
+            self.tell(breach, *sides)
         return breach is not None
 
-    def _tell(self, breach: Breach, *sides: Prepared) -> None:
+    def tell(self, breach: Breach, *sides: Prepared) -> None:
         call = "make_prepped_xfer" if self._prepped else "initialize_xfer"
         sites = [Site("prep_xfer_dlist", side.stack) for side in sides if self._prepped]
         sites.append(Site(call, self.stack))
