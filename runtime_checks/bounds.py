@@ -116,17 +116,18 @@ def past_declared(of: DescriptorList) -> Breach | None:
 def run_into_next(of: DescriptorList) -> Breach | None:
     """The first region whose last slots are the first of another region of the same list.
 
-    Regions of the same bytes are left alone: layers may share memory on purpose.
+    Memory that is shared on purpose is left alone: regions that begin at one byte, and such as
+    cut it differently, as attention and state layers of a hybrid model do.
     """
     regions = of.regions
     if not regions.overlapping:
         return None
     for a, b in overlaps(regions, regions):
-        if regions.addresses[a] == regions.addresses[b]:
-            continue
         first, second = (a, b) if regions.addresses[a] < regions.addresses[b] else (b, a)
         gap = int(regions.addresses[second]) - int(regions.addresses[first])
         length, stride = int(regions.lengths[first]), int(regions.strides[first])
+        if gap == 0 or gap % stride or stride != int(regions.strides[second]):
+            continue
         fits = max(0, (gap - length) // stride + 1)
         slots = int(regions.slots[first])
         if fits < slots:

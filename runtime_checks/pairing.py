@@ -36,8 +36,9 @@ def mispaired(local: Selection, remote: Selection, *, by_number: bool) -> Breach
     """The first region that meets the wrong one, or one with slots of another length.
 
     by_number  whether region i of one list belongs to region i of the other, if they have
-               equally many, else every region must meet just one. Where adapters have said what
-               the regions are, each belongs to the one of its layer and role in either case.
+               equally many, else every region must meet just one. Runs of slots of which nothing
+               says that they are regions may meet any. Where adapters have said what the regions
+               are, each belongs to the one of its layer and role in either case.
     """
     here, there, firsts = _pairs(local, remote)
     ours, theirs = local.of.regions.lengths[here], remote.of.regions.lengths[there]
@@ -115,12 +116,14 @@ def _wrong(
         return None
     if not by_number:
         return None
-    if len(ours.regions) == len(theirs.regions):
+    if len(ours.regions) == len(theirs.regions) and ours.grouped and theirs.grouped:
         differ = np.flatnonzero(here != there)
         return int(differ[0]) if len(differ) else None
     partner: dict[int, int] = {}
     owner: dict[int, int] = {}
     for number, (a, b) in enumerate(zip(here.tolist(), there.tolist(), strict=True)):
+        if ours.groups[a] < 0 or theirs.groups[b] < 0:
+            continue
         if partner.setdefault(a, b) != b or owner.setdefault(b, a) != a:
             return number
     return None
