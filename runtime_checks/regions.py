@@ -142,12 +142,28 @@ def _fold_rows(addresses: Addresses, lengths: Integers, devices: Integers) -> Re
             inside |= of_length & (steps == _usual(steps[of_length], int(length)))
     if not one_device:
         inside &= devices[1:] == devices[:-1]
+    _mark_overlapping(inside, steps, lengths, devices)
     firsts = np.concatenate((np.zeros(min(count, 1), np.int64), np.flatnonzero(~inside) + 1))
     starts = np.concatenate((firsts, [count]))
     has_step = np.diff(starts) > 1
     strides = lengths[firsts].copy()
     strides[has_step] = steps[firsts[has_step]]
     return Regions(starts, addresses[firsts], lengths[firsts], strides, devices[firsts])
+
+
+def _mark_overlapping(
+    inside: NDArray[np.bool_], steps: Integers, lengths: Integers, devices: Integers
+) -> None:
+    """Evenly spaced rows that share bytes are one region as well, with too small a stride: no
+    two buffers lie like that."""
+    rest = np.flatnonzero(~inside)
+    shared = (steps[rest] > 0) & (steps[rest] < lengths[rest])
+    shared &= (lengths[rest] == lengths[rest + 1]) & (devices[rest] == devices[rest + 1])
+    for at in rest[shared].tolist():
+        if at == 0 or not inside[at - 1] or steps[at - 1] == steps[at]:
+            inside[at] = True
+            if at + 1 < len(steps) and steps[at + 1] != steps[at]:
+                inside[at + 1] = False
 
 
 def _usual(steps: Integers, length: int) -> int:
@@ -239,11 +255,11 @@ class Extents:
                 yield at
             at -= 1
 
-    def tiles(self, address: int, end: int, device: int, spare: int) -> list[int]:
-        """Addresses between the two where a new piece begins, for pieces that lie edge to edge
-        from the first address on. A last piece that is not filled to its end, or to less than
-        `spare` bytes before it, does not count: what reaches into it has run past an end."""
-        edges: list[int] = []
+    def edges(self, address: int, end: int, device: int, spare: int) -> tuple[list[int], bool]:
+        """Addresses before `end` where a piece begins that goes on, edge to edge, from one that
+        begins at `address`; and whether the last piece ends at `end`, or less than `spare` bytes
+        behind it."""
+        found: list[int] = []
         at = address
         while True:
             ends = [
@@ -251,11 +267,13 @@ class Extents:
                 for number in np.flatnonzero(self.starts == np.uint64(at)).tolist()
                 if int(self.devices[number]) == device and int(self.ends[number]) > at
             ]
-            nearest = min(ends, default=ADDRESS_SPACE)
-            if nearest >= end:
-                return edges if nearest < end + spare else edges[:-1]
-            edges.append(nearest)
-            at = nearest
+            if not ends:
+                return found, False
+            if at > address:
+                found.append(at)
+            at = min(ends)
+            if at >= end:
+                return found, at < end + spare
 
 
 NOTHING: Final = Extents(
@@ -264,24 +282,31 @@ NOTHING: Final = Extents(
 
 
 def cut(regions: Regions, extents: Extents) -> Regions:
-    """The same list with a new region wherever a piece of memory begins, for regions that fill
-    several pieces from edge to edge: buffers that happen to lie beside each other look like one.
+    """The same list with a new region wherever a piece of memory begins, for regions that go
+    over several pieces from edge to edge: buffers that happen to lie beside each other look like
+    one, also where the last of them is not listed to its end.
+
+    A piece with which another region of the list begins is that region's: what reaches into it,
+    and does not happen to fill it, has run past its own end, and is left as it is.
     """
     if not len(extents) or not len(regions):
         return regions
     inner = np.searchsorted(extents.starts, regions.ends, side="left") - np.searchsorted(
         extents.starts, regions.addresses, side="right"
     )
-    if not inner.any():
+    several = np.flatnonzero((inner > 0) & (regions.slots > 1)).tolist()
+    if not several:
         return regions
+    begun = set(zip(regions.addresses.tolist(), regions.devices.tolist(), strict=True))
     new: list[int] = []
-    for number in np.flatnonzero((inner > 0) & (regions.slots > 1)).tolist():
+    for number in several:
         address, stride = int(regions.addresses[number]), int(regions.strides[number])
         device, start = int(regions.devices[number]), int(regions.starts[number])
-        edges = extents.tiles(address, int(regions.ends[number]), device, stride)
-        slots = [divmod(edge - address, stride) for edge in edges]
-        if all(rest == 0 for _, rest in slots):
-            new += [start + slot for slot, _ in slots]
+        edges, filled = extents.edges(address, int(regions.ends[number]), device, stride)
+        for edge in edges:
+            slot, rest = divmod(edge - address, stride)
+            if not rest and (filled or (edge, device) not in begun):
+                new.append(start + slot)
     return started(regions, np.array(new, np.int64))
 
 
@@ -327,7 +352,7 @@ def joined(regions: Regions, pieces: Integers) -> Regions:
             last = addresses[-1] + (slots[-1] - 1) * strides[-1]
             step = address - last
             if (
-                step >= lengths[-1]
+                step > 0
                 and (slots[-1] == 1 or step == strides[-1])
                 and (count == 1 or step == stride)
             ):

@@ -97,17 +97,33 @@ def _as_array(indices: object) -> NDArray[np.generic] | None:
 
 
 def _not_integers(of: DescriptorList, given: NDArray[np.generic]) -> Breach | None:
-    if given.dtype.kind == "O":
-        # Python integers beyond 64 bits: NIXL cannot cast them either.
+    if given.dtype.kind not in "fcb":
+        # Python integers beyond 64 bits, text: NIXL cannot cast them either.
         return None
-    shown = f"the first is {given[0]!r}" if len(given) else "there are none"
-    taken = f", and is taken as {int(given[0].item())}" if len(given) else ""
+    position, taken = _changed_by_cast(given)
+    place, what = None, "there are none"
+    if position is not None:
+        what = f"{given[position].item()} (at {position}) is taken as {taken}"
+        if 0 <= taken < of.regions.descriptors:
+            hit = of.regions.locate(taken)
+            place, what = of.place(*hit), f"{what}, {of.called(*hit)}"
     return Breach(
         INDEX_DTYPE,
-        f"{of.side} indices are {given.dtype}, NIXL casts them to uint32: {shown}{taken}",
+        f"{of.side} indices are {given.dtype}, NIXL casts them to uint32: {what}",
         {"dtype given": str(given.dtype), "dtype taken": "uint32"},
-        of.place(0, None) if len(of.regions) else None,
+        place,
     )
+
+
+def _changed_by_cast(given: NDArray[np.generic]) -> tuple[int | None, int]:
+    """The first position whose value is not kept, else the first, and what is taken there."""
+    if not len(given):
+        return None, 0
+    with np.errstate(invalid="ignore"):
+        whole = given.real.astype(np.int64)
+        changed = np.flatnonzero(whole != given)
+    position = int(changed[0]) if len(changed) else 0
+    return position, int(whole[position])
 
 
 def _not_taken(of: DescriptorList, index: int, position: int) -> Breach:
@@ -125,7 +141,7 @@ def _not_taken(of: DescriptorList, index: int, position: int) -> Breach:
     beyond = index - of.bounds[last] if last >= 0 and index >= descriptors else None
     meant = ""
     if beyond is not None:
-        meant = f"; as a slot of {of.called(last)} it were {beyond} of {of.regions.slots[last]}"
+        meant = f"; it would be {of.called(last, beyond)}, of {of.regions.slots[last]} slots"
     return Breach(
         INDEX_RANGE,
         f"{of.side} index {index} (at {position}) is not in the list of {descriptors} "

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kvlint.runtime_checks.checks import Place
 from kvlint.runtime_checks.digests import Digests
 from kvlint.runtime_checks.selection import Selection
 from kvlint.runtime_checks.stacks import Stack
@@ -82,6 +83,7 @@ class Transfer:
     digests: Digests | None = None
     raw: tuple[Any, int] | None = None
     _told: Mapping[str, object] | None = None
+    _first: Place | None = None
 
     @property
     def destination(self) -> Selection:
@@ -96,10 +98,18 @@ class Transfer:
         assert side is not None
         return side
 
+    @property
+    def first_written(self) -> Place | None:
+        """The first slot of the destination, also when all is over."""
+        if self.local is None or self.remote is None:
+            return self._first
+        to = self.destination
+        return to.of.place(int(to.regions[0]), int(to.slots[0])) if len(to.indices) else None
+
     def closes(self) -> None:
         """From here on only a summary is kept: index arrays are large and the ring is long."""
         if self._told is None:
-            self._told = self._summary()
+            self._told, self._first = self._summary(), self.first_written
         self.local = self.remote = self.digests = self.raw = None
 
     def _summary(self) -> Mapping[str, object]:

@@ -15,7 +15,7 @@ from kvlint.runtime_checks.checks import (
     Place,
 )
 from kvlint.runtime_checks.digests import Digests, first_difference
-from kvlint.runtime_checks.lists import DescriptorList
+from kvlint.runtime_checks.lists import DescriptorList, in_words
 from kvlint.runtime_checks.nixl.agents import Agent
 from kvlint.runtime_checks.nixl.preparing import Prepared
 from kvlint.runtime_checks.registrations import Registration
@@ -68,7 +68,7 @@ def collected(side: Prepared) -> Breach | None:
                 f"the tensor registered for {of.called(region)} of {of.owner} ({registration}) is "
                 "gone, and its memory may be another's",
                 {"tensor when registered": "alive", "tensor now": "collected"},
-                of.place(region, 0),
+                of.place(region, None),
             )
     return None
 
@@ -106,7 +106,7 @@ def released(transfer: Transfer, *, dropped: bool) -> Breach:
         f"the handle of {_named(transfer)} is {how} while it still moves bytes to "
         f"{_first(transfer)}; they land all the same, and no notification is sent",
         {"state of the transfer": transfer.state, "handle": "released"},
-        _place(transfer),
+        transfer.first_written,
     )
 
 
@@ -116,7 +116,7 @@ def never_polled(transfer: Transfer) -> Breach:
         f"{_named(transfer)} to {_first(transfer)} was posted and never asked about: its "
         "notification leaves only when the state is asked for",
         {"posts": 1, "polls": transfer.polls},
-        _place(transfer),
+        transfer.first_written,
     )
 
 
@@ -125,10 +125,14 @@ def dead(call: str, transfer: Transfer | None, prepared: Prepared | None) -> Bre
     what = "a handle"
     if transfer is not None:
         what = f"the handle of {_named(transfer)}"
-        place = _place(transfer)
+        place = transfer.first_written
+        what += f" to {in_words(place)}" if place is not None else ""
     elif prepared is not None:
-        what = f"the handle of {prepared.of.side} list {prepared.of.number}"
-        place = prepared.of.place(0, None)
+        of = prepared.of
+        what = f"the handle of {of.side} list {of.number}"
+        if len(of.regions):
+            place = of.place(0, None)
+            what += f", from {of.called(0)} on"
     return Breach(
         RELEASED_HANDLE,
         f"{call} is given {what}, which was released before: NIXL would read freed memory",
@@ -167,14 +171,5 @@ def _named(transfer: Transfer) -> str:
 
 
 def _first(transfer: Transfer) -> str:
-    destination = transfer.destination
-    return destination.call(0) if len(destination.indices) else f"{destination.of.side} memory"
-
-
-def _place(transfer: Transfer) -> Place | None:
-    if transfer.local is None or transfer.remote is None:
-        return None
-    destination = transfer.destination
-    if not len(destination.indices):
-        return None
-    return destination.of.place(int(destination.regions[0]), int(destination.slots[0]))
+    place = transfer.first_written
+    return in_words(place) if place is not None else f"{transfer.destination.of.side} memory"
