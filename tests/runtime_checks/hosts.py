@@ -21,10 +21,13 @@ class Host:
     """An agent, its regions, and what it has registered.
 
     The agent's name is `name` with a number: agents of one process must have different names.
+    `thread` is NIXL's own for progress. It spins: several of them starve two cores, and without
+    it the peers get on only when asked for notifications.
     """
 
     name: str
     regions: list[Bytes]
+    thread: bool = True
     agent: Any = field(init=False)
     registered: list[Any] = field(init=False, default_factory=list)
 
@@ -32,7 +35,8 @@ class Host:
         from nixl._api import nixl_agent, nixl_agent_config
 
         self.name = f"{self.name}{next(NUMBERS)}"
-        self.agent = nixl_agent(self.name, nixl_agent_config(backends=["UCX"]))
+        how = nixl_agent_config(backends=["UCX"], enable_prog_thread=self.thread)
+        self.agent = nixl_agent(self.name, how)
 
     def register(self) -> None:
         """Each region by itself."""
@@ -55,10 +59,12 @@ class Host:
         """A prepared list: of `other`'s memory, or of one's own where that is None."""
         return self.agent.prep_xfer_dlist(other.name if other else "", rows, kind)
 
-    def finish(self, handle: Any, seconds: float = 10.0) -> None:
+    def finish(self, handle: Any, *others: "Host", seconds: float = 10.0) -> None:
         """Poll until the transfer is done. Raises TimeoutError after that many seconds."""
         end = time.monotonic() + seconds
         while self.agent.check_xfer_state(handle) != "DONE":
+            for other in others:
+                other.agent.get_new_notifs()
             if time.monotonic() > end:
                 raise TimeoutError(f"{self.name}: a transfer is not done after {seconds} s")
 
