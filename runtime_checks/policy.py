@@ -13,6 +13,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import count
 from types import TracebackType
 from typing import Final
 
@@ -70,6 +71,7 @@ class Policy:
         """As in a process that has seen nothing: what a forked child needs."""
         self._lock = threading.RLock()
         self._known: OrderedDict[object, _Known] = OrderedDict()
+        self._numbers = count(1)
         self._dumped = 0.0
         self._disarmed: dict[str, str] = {}
         self.pid = os.getpid()
@@ -96,12 +98,13 @@ class Policy:
         """Record, count, print (deduplicated). The exception to raise where the mode raises, else
         None. Never raises."""
         record: dict[str, object] = {"check": breach.check.name, "message": breach.message}
-        with self.contained("policy"), self._lock:
-            known, is_new = self._recognised(breach, sites)
-            record = self._record(breach, known, agent, peer, transfer, history)
-            self.violations.append(record)
-            self.found[breach.check.name, breach.code or ""] += 1
-            self._write(record, known, is_new)
+        with self.contained("policy"):
+            with self._lock:
+                known, is_new = self._recognised(breach, sites)
+                record = self._record(breach, known, agent, peer, transfer, history)
+                self.violations.append(record)
+                self.found[breach.check.name, breach.code or ""] += 1
+                self._write(record, known, is_new)
             if is_new:
                 say(self._line(breach, sites))
         if time.monotonic() - self._dumped >= 1:
@@ -132,7 +135,7 @@ class Policy:
         with self.contained("stacks"):
             told = [{"call": site.what, "stack": site.stack.lines()} for site in sites]
         # The sites are kept for their code: while it lives, its identity is nobody else's.
-        known = _Known(self.found.total() + 1, 1, tuple(sites), told)
+        known = _Known(next(self._numbers), 1, tuple(sites), told)
         self._known[key] = known
         if len(self._known) > KNOWN:
             self._known.popitem(last=False)
@@ -180,12 +183,11 @@ class Policy:
         evidence = self.evidence
         if evidence is None or not self.armed("evidence"):
             return
-        count = known.count
         with self.contained("evidence"):
             if is_new:
                 evidence.add_violation(record)
-            elif count & (count - 1) == 0:
-                repeat = {"repeat_of": known.number, "count": count}
+            elif known.count & (known.count - 1) == 0:
+                repeat = {"repeat_of": known.number, "count": known.count}
                 evidence.add_violation({**self._header(), "time": _now(), **repeat})
 
     def _line(self, breach: Breach, sites: Sequence[Site]) -> str:

@@ -7,6 +7,7 @@ somebody else: what cannot be read is counted and named, and the rest is told.
 import json
 import os
 import stat
+from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -41,10 +42,12 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """One transfer as all its parties saw it; events by time."""
+    """One transfer as all its parties saw it; events by time. `processes` are known by run and
+    process id."""
 
     id: str
     events: tuple[Event, ...]
+    processes: frozenset[tuple[object, object]]
 
     @property
     def begun(self) -> str:
@@ -116,7 +119,7 @@ def counted(violations: Iterable[Record]) -> list[Seen]:
     firsts: dict[object, Record] = {}
     counts: dict[object, int] = defaultdict(int)
     for record in violations:
-        process = (record.get("run"), record.get("pid"))
+        process = _process(record)
         if "repeat_of" in record:
             key = (*process, record["repeat_of"])
         else:
@@ -128,29 +131,63 @@ def counted(violations: Iterable[Record]) -> list[Seen]:
 
 
 def merged(entries: Iterable[Record]) -> list[Transfer]:
-    """By time. An entry without an id, such as a prepared list, is no transfer."""
-    events: dict[str, list[Event]] = defaultdict(list)
+    """By time. An entry without an id, such as a prepared list, is no transfer.
+
+    A folder may hold several runs with the same agents and messages. There, what a target saw
+    belongs to the transfer of its own run, or else to the one posted nearest in time.
+    """
+    made: dict[str, dict[object, list[Record]]] = defaultdict(dict)
+    seen: dict[str, list[Record]] = defaultdict(list)
     for entry in entries:
         name = entry.get("id")
-        if isinstance(name, str) and entry.get("kind") in ("transfer", "notified"):
-            events[name] += _events(entry)
+        if isinstance(name, str) and entry.get("kind") == "transfer":
+            made[name].setdefault(_process(entry), []).append(entry)
+        elif isinstance(name, str) and entry.get("kind") == "notified":
+            seen[name].append(entry)
+    for name, notifications in seen.items():
+        for entry in notifications:
+            candidates = list(made[name].values())
+            if candidates:
+                min(candidates, key=lambda one: _distance(entry, one[0])).append(entry)
+            else:
+                made[name][None] = notifications
+                break
     transfers = [
-        Transfer(name, tuple(sorted(seen, key=lambda event: event.time)))
-        for name, seen in events.items()
+        _transfer(name, parts) for name, several in made.items() for parts in several.values()
     ]
     return sorted(transfers, key=lambda transfer: transfer.begun)
 
 
+def _transfer(name: str, parts: Iterable[Record]) -> Transfer:
+    events = [event for entry in parts for event in _events(entry)]
+    processes = frozenset(_process(entry) for entry in parts)
+    return Transfer(name, tuple(sorted(events, key=lambda event: event.time)), processes)
+
+
+def _process(record: Record) -> tuple[object, object]:
+    return record.get("run"), record.get("pid")
+
+
+def _distance(notified: Record, made: Record) -> tuple[bool, int]:
+    times = (_integer(notified.get("time"), 0), _integer(made.get("posted"), 0))
+    return notified.get("run") != made.get("run"), abs(times[0] - times[1])
+
+
+def is_own(transfer: Transfer, violation: Record) -> bool:
+    """Whether the violation was found on this transfer."""
+    return transfer.id == violation.get("transfer") and _process(violation) in transfer.processes
+
+
 def around(record: Record, transfers: Sequence[Transfer]) -> tuple[Transfer, ...]:
-    """The violation's own transfer with its neighbours among those of the same agents; where it
-    has none, the last that those had begun."""
+    """The violation's own transfer with its neighbours among those of the same agents. It has
+    none where a check failed before there was one: then those before and after it by time."""
     names = {record.get("agent"), record.get("peer")} - {None}
     near = [t for t in transfers if any(event.agent in names for event in t.events)]
-    own = [number for number, t in enumerate(near) if t.id == record.get("transfer")]
+    own = [number for number, t in enumerate(near) if is_own(t, record)]
     if own:
         return tuple(near[max(0, own[0] - AROUND) : own[0] + AROUND + 1])
-    when = _time(record.get("time"))
-    return tuple([t for t in near if t.begun <= when][-AROUND:])
+    after = bisect([t.begun for t in near], _time(record.get("time")))
+    return tuple(near[max(0, after - AROUND) : after + AROUND])
 
 
 def _events(entry: Record) -> Iterator[Event]:

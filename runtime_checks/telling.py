@@ -1,8 +1,10 @@
-"""The story of a run as a person reads it."""
+"""The story of a run as a person reads it, or a program."""
 
+import json
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 
-from kvlint.runtime_checks.reading import Event, Seen, Story, Transfer
+from kvlint.runtime_checks.reading import Event, Seen, Story, Transfer, is_own
 from kvlint.runtime_checks.settings import one_line
 
 
@@ -17,6 +19,22 @@ def tell(story: Story) -> Iterator[str]:
     yield f"{counted if total else 'no violations'}, {transfers} " + (
         "transfer recorded" if transfers == 1 else "transfers recorded"
     )
+
+
+def tell_as_json(story: Story) -> Iterator[str]:
+    """One object: each violation is its record, with the transfers around it."""
+    violations = [
+        {
+            **seen.record,
+            "count": seen.count,
+            "transfers": [
+                {"id": transfer.id, "events": [asdict(event) for event in transfer.events]}
+                for transfer in seen.around
+            ],
+        }
+        for seen in story.violations
+    ]
+    yield json.dumps({"violations": violations, "unread": story.unread}, indent=2)
 
 
 def _violation(seen: Seen, number: int, total: int) -> Iterator[str]:
@@ -51,7 +69,7 @@ def _violation(seen: Seen, number: int, total: int) -> Iterator[str]:
     if seen.around:
         yield "  transfers around it"
         for transfer in seen.around:
-            yield from _transfer(transfer, transfer.id == record.get("transfer"))
+            yield from _transfer(transfer, is_own(transfer, record))
 
 
 def _sites(sites: object) -> Iterator[str]:

@@ -20,7 +20,7 @@ FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT
 
 
 @click.command(
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    context_settings={"allow_interspersed_args": False},
     epilog="Exit codes: the command's own; where that was 0, 70 for violations. 78 where kvlint "
     "could not watch the command.",
 )

@@ -145,6 +145,13 @@ def test_without_a_command_the_usage_is_one_line(run):
     assert ran.stderr.startswith("kvlint: missing argument 'COMMAND...'")
 
 
+def test_an_option_that_there_is_not_is_no_command(run):
+    ran = run(*python(""), options=["--mdoe", "log"])
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("kvlint: no such option")
+    assert ran.stderr.count("\n") == 1
+
+
 def test_what_the_environment_required_already_is_required(tmp_path):
     ran = subprocess.run(
         [*command_line(), "--", *python("import os; print(os.environ['KVLINT_REQUIRE'])")],

@@ -13,6 +13,7 @@ import pytest
 from kvlint import runtime_checks
 from kvlint.runtime_checks import arming
 from tests.runtime_checks.breaches import breach, lines, site
+from tests.runtime_checks.programs import WITHOUT_TORCH
 
 pytest.importorskip("wrapt", reason="the wheel wrapt is missing")
 
@@ -22,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 def python(script, **variables):
     environ = {name: value for name, value in os.environ.items() if name[:7] != "KVLINT_"}
     return subprocess.run(
-        [sys.executable, "-c", script],
+        [sys.executable, "-c", WITHOUT_TORCH + script],
         env=environ | {"PYTHONPATH": str(ROOT)} | variables,
         capture_output=True,
         text=True,
@@ -72,9 +73,7 @@ def test_armed_before_or_after_the_import_the_same_classes_are_hooked(nixl):
         assert int(total) >= 10
 
 
-@pytest.mark.parametrize(
-    "importing", ["import nixl", "import nixl_cu13._api", "from nixl._api import nixl_agent"]
-)
+@pytest.mark.parametrize("importing", ["import nixl_cu13._api", "from nixl._api import nixl_agent"])
 def test_whatever_name_nixl_is_imported_by_it_is_hooked_once(nixl, importing):
     pytest.importorskip("nixl_cu13", reason="the wheel nixl-cu13 is missing")
     ran = python(
@@ -181,18 +180,14 @@ print("went on")
 
 
 def test_a_missing_hook_that_is_required_ends_the_process(nixl):
-    there = {"KVLINT_RUNTIME": "log", "KVLINT_REQUIRE": "nixl_agent.transfer"}
-    missing = {"KVLINT_RUNTIME": "log", "KVLINT_REQUIRE": "nixl_agent.teleport"}
-    assert python(IMPORT, **there).returncode == 0
-    ran = python(IMPORT, **missing)
+    required = "nixl_agent.transfer,nixl_agent.teleport"
+    ran = python(IMPORT, KVLINT_RUNTIME="log", KVLINT_REQUIRE=required)
     assert (ran.returncode, ran.stdout) == (78, "")
     *_, last = ran.stderr.splitlines()
     assert last == "kvlint: not armed: required and missing: nixl_agent.teleport"
 
 
-@pytest.mark.parametrize(
-    ("require", "code", "out"), [("", 0, "went on\n"), ("all", 78, ""), ("x", 78, "")]
-)
+@pytest.mark.parametrize(("require", "code", "out"), [("", 0, "went on\n"), ("all", 78, "")])
 def test_hooking_that_fails_never_fails_the_import_unless_required(nixl, require, code, out):
     broken = "import sys; sys.modules['kvlint.runtime_checks.nixl.interposition'] = None\n"
     ran = python(broken + IMPORT, KVLINT_RUNTIME="log", KVLINT_REQUIRE=require)
@@ -315,26 +310,6 @@ def test_the_ring_is_written_on_demand(armed, tmp_path):
     armed.recorder.append(Entry())
     runtime_checks.dump()
     assert len(lines(tmp_path, "transfers")) == 1
-
-
-@pytest.mark.parametrize("before", [signal.SIG_DFL, signal.SIG_IGN, "a handler"])
-def test_the_ring_is_written_on_a_signal_and_the_earlier_handler_still_runs(
-    tmp_path, monkeypatch, before
-):
-    got = []
-    handler = (lambda number, frame: got.append(number)) if before == "a handler" else before
-    monkeypatch.setenv("KVLINT_DUMP_SIGNAL", "SIGUSR2")
-    signal.signal(signal.SIGUSR2, handler)
-    try:
-        runtime_checks.arm(report=tmp_path)
-        arming._armed.policy.recorder.append(Entry())
-        os.kill(os.getpid(), signal.SIGUSR2)
-        assert len(lines(tmp_path, "transfers")) == 1
-        assert got == ([signal.SIGUSR2] if before == "a handler" else [])
-        runtime_checks.disarm()
-        assert signal.getsignal(signal.SIGUSR2) == handler
-    finally:
-        signal.signal(signal.SIGUSR2, signal.SIG_DFL)
 
 
 def test_in_another_thread_there_is_no_signal_and_one_line_says_so(tmp_path, monkeypatch, capsys):

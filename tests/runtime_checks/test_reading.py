@@ -48,6 +48,8 @@ def repeat(of, count, pid=1):
 def transfer(name=ID, at=AT, agent="prefill", peer="decode", **more):
     return {
         "schema": 1,
+        "run": "r",
+        "pid": 1,
         "kind": "transfer",
         "id": name,
         "agent": agent,
@@ -62,8 +64,17 @@ def transfer(name=ID, at=AT, agent="prefill", peer="decode", **more):
     }
 
 
-def notified(name=ID, at=AT, agent="decode", peer="prefill"):
-    return {"schema": 1, "kind": "notified", "id": name, "agent": agent, "peer": peer, "time": at}
+def notified(name=ID, at=AT, agent="decode", peer="prefill", run="r"):
+    return {
+        "schema": 1,
+        "run": run,
+        "pid": 2,
+        "kind": "notified",
+        "id": name,
+        "agent": agent,
+        "peer": peer,
+        "time": at,
+    }
 
 
 def write(folder, name, *records):
@@ -83,6 +94,27 @@ def test_both_sides_of_a_transfer_are_one_story_in_order_of_time():
     assert story.violations[0].around == (merged,)
 
 
+def test_two_runs_with_the_same_messages_are_two_stories():
+    later = AT + 10**12
+    entries = [
+        notified(at=AT + 5000, run="of another host"),
+        transfer(),
+        notified(at=AT + 6000, run="s"),
+        transfer(at=later, run="s"),
+    ]
+    first, second = put_together([violation(run="s")], entries).transfers
+    assert [event.what for event in first.events] == ["made", "posted", "notified", "done"]
+    assert [event.what for event in second.events] == ["notified", "made", "posted", "done"]
+    (seen,) = put_together([violation(run="s")], entries).violations
+    assert seen.around == (first, second)
+    assert "  > prefill>decode:00aa#1" in list(tell(put_together([violation(run="s")], entries)))
+
+
+def test_what_only_the_target_has_seen_is_told():
+    (merged,) = put_together([], [notified(), notified(at=AT + 1)]).transfers
+    assert [event.agent for event in merged.events] == ["decode", "decode"]
+
+
 def test_a_step_that_has_not_happened_is_no_event():
     story = put_together([], [transfer(state="moving", ended=None), {"kind": "list", "number": 1}])
     assert [event.what for event in story.transfers[0].events] == ["made", "posted"]
@@ -100,10 +132,10 @@ def test_around_a_violation_are_the_transfers_of_the_same_agents():
     assert [t.id for t in seen.around] == [f"prefill>decode:{n}" for n in range(7, 14)]
 
 
-def test_around_a_violation_without_a_transfer_are_the_last_before_it():
+def test_around_a_violation_without_a_transfer_are_those_before_and_after_it():
     entries = [transfer(f"prefill>decode:{n}", AT + n * 1000) for n in range(20)]
     (seen,) = put_together([violation(transfer=None)], entries).violations
-    assert [t.id for t in seen.around] == [f"prefill>decode:{n}" for n in (1, 2, 3)]
+    assert [t.id for t in seen.around] == [f"prefill>decode:{n}" for n in range(1, 7)]
 
 
 def test_the_text_tells_both_values_the_place_the_calls_and_both_parties():
