@@ -286,8 +286,9 @@ def cut(regions: Regions, extents: Extents) -> Regions:
     over several pieces from edge to edge: buffers that happen to lie beside each other look like
     one, also where the last of them is not listed to its end.
 
-    A piece with which another region of the list begins is that region's: what reaches into it,
-    and does not happen to fill it, has run past its own end, and is left as it is.
+    A piece with which another region of the list begins is that region's: what reaches into it
+    has run past its own end, and is left as it is. Unless it fills that piece and something else
+    comes next in the list: then the piece is listed twice.
     """
     if not len(extents) or not len(regions):
         return regions
@@ -303,9 +304,11 @@ def cut(regions: Regions, extents: Extents) -> Regions:
         address, stride = int(regions.addresses[number]), int(regions.strides[number])
         device, start = int(regions.devices[number]), int(regions.starts[number])
         edges, filled = extents.edges(address, int(regions.ends[number]), device, stride)
+        follows = number + 1 < len(regions) and int(regions.addresses[number + 1]) in edges
         for edge in edges:
             slot, rest = divmod(edge - address, stride)
-            if not rest and (filled or (edge, device) not in begun):
+            own = (filled and not follows) or (edge, device) not in begun
+            if own and not rest:
                 new.append(start + slot)
     return started(regions, np.array(new, np.int64))
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from kvlint.runtime_checks import arming
-from tests.runtime_checks.campaign.calls import Call, Side
+from tests.runtime_checks.campaign.calls import Call, Run, Side
 from tests.runtime_checks.campaign.memory import Memory
 from tests.runtime_checks.campaign.oracle import hits, listed, taken
 
@@ -48,7 +48,24 @@ def wrong_places(right: Call, faulty: Call, mine: Memory, theirs: Memory) -> fro
         wrong = differ["local"] | differ["remote"] | _rest(memory, one.meant, differ[side])
         for places in (one.meant, hits(one, memory), listed(one), _owned(one, memory)):
             found |= {(side, *place) for at in wrong if (place := places[at]) is not None}
+    for side, memory in memories.items():
+        found |= _lacking(side, found, memory, faulty.side(side).runs)
     return frozenset(found)
+
+
+def _lacking(side: str, found: set[Place], memory: Memory, runs: Sequence[Run]) -> set[Place]:
+    """A slot that one region of a group gets in error is one that the others lack: those of the
+    group, and those that the list gives as many slots."""
+    groups = [memory.group(cut.group) for cut in memory.regions]
+    alike = [[n for n, one in enumerate(runs) if one.count == run.count] for run in runs]
+    return {
+        (side, member, slot)
+        for place, region, slot in found
+        if place == side
+        for members in (groups, alike)
+        if region < len(members)
+        for member in members[region]
+    }
 
 
 def _rest(memory: Memory, meant: Sequence[tuple[int, int]], wrong: set[int]) -> set[int]:
