@@ -10,7 +10,7 @@ Not thread-safe: whoever owns it holds a lock.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +37,15 @@ class Writer(Protocol):
 
 @dataclass(eq=False)
 class Table:
-    """(slots,) number of the transfer that writes each slot of a group's regions, 0 for none."""
+    """(slots,) number of the transfer that writes each slot of a group's regions, 0 for none.
+
+    tangled  tables of regions that share bytes with these, this one among them where its own do
+    """
 
     regions: Regions
     writers: NDArray[np.int64]
     members: set[int] = field(default_factory=set)
-    tangled: list["Table"] = field(default_factory=list)
+    tangled: "WeakSet[Table]" = field(default_factory=WeakSet)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +159,10 @@ class InFlight:
             table = Table(regions, np.zeros(int(regions.slots.max()), np.int64))
             for other in list(all_of_memory.values()):
                 if next(overlaps(regions, other.regions), None) is not None:
-                    table.tangled.append(other)
-                    other.tangled.append(table)
+                    table.tangled.add(other)
+                    other.tangled.add(table)
+            if regions.overlapping:
+                table.tangled.add(table)
             all_of_memory[regions.key] = table
         return table
 

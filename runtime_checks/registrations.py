@@ -14,6 +14,9 @@ import numpy as np
 
 from kvlint.runtime_checks.regions import Extents, Integers, Regions
 
+Piece = tuple[int, int, int]
+"""Address, length in bytes, device."""
+
 Collected = Callable[[], bool]
 """Whether the tensor that was registered is gone."""
 
@@ -31,7 +34,6 @@ class Registration:
     length: int
     device: int
     collected: Collected | None
-    alive: bool = True
 
     @property
     def end(self) -> int:
@@ -44,49 +46,46 @@ class Registration:
 
 @dataclass(eq=False)
 class Registrations:
-    """All that an agent ever registered, in order.
+    """What an agent has registered now; `version` changes with every change.
 
-    version     changes with every change
-    any_tensor  whether any of it was given as a tensor
+    live        by number, in order; those that are gone are forgotten, since some engines
+                register and deregister for every transfer
+    any_tensor  whether anything was ever given as a tensor
     """
 
-    all: list[Registration] = field(default_factory=list)
+    live: dict[int, Registration] = field(default_factory=dict)
     version: int = 0
     any_tensor: bool = False
+    _next: int = 0
     _extents: dict[str, tuple[int, Extents, list[Registration]]] = field(default_factory=dict)
 
-    def add(
-        self, kind: str, pieces: Iterable[tuple[int, int, int]], collected: list[Collected] | None
-    ) -> None:
+    def add(self, kind: str, pieces: Iterable[Piece], collected: list[Collected] | None) -> None:
         """Pieces of (address, length in bytes, device)."""
         self.version += 1
         self.any_tensor |= bool(collected)
         for at, (address, length, device) in enumerate(pieces):
             gone = collected[at] if collected and at < len(collected) else None
-            number = len(self.all)
-            self.all.append(Registration(number, kind, address, length, device, gone))
+            self.live[self._next] = Registration(self._next, kind, address, length, device, gone)
+            self._next += 1
 
-    def found(self, kind: str, pieces: Iterable[tuple[int, int, int]]) -> list[Registration]:
+    def found(self, kind: str, pieces: Iterable[Piece]) -> list[Registration]:
         """The newest live registration of exactly each piece."""
-        newest: list[Registration] = []
-        for piece in pieces:
-            for one in reversed(self.all):
-                if one.alive and one.kind == kind and one not in newest:
-                    if (one.address, one.length, one.device) == piece:
-                        newest.append(one)
-                        break
-        return newest
+        of_piece: dict[Piece, list[Registration]] = {}
+        for one in self.live.values():
+            if one.kind == kind:
+                of_piece.setdefault((one.address, one.length, one.device), []).append(one)
+        return [of_piece[piece].pop() for piece in pieces if of_piece.get(piece)]
 
     def remove(self, registrations: Iterable[Registration]) -> None:
         self.version += 1
         for registration in registrations:
-            registration.alive = False
+            self.live.pop(registration.number, None)
 
     def extents(self, kind: str) -> tuple[Extents, list[Registration]]:
         """The live ones of a memory kind; extent numbers are positions in the second."""
         cached = self._extents.get(kind)
         if cached is None or cached[0] != self.version:
-            live = [one for one in self.all if one.alive and one.kind == kind and one.length]
+            live = [one for one in self.live.values() if one.kind == kind and one.length]
             pieces = Extents.of([(one.address, one.length, one.device) for one in live])
             cached = self._extents[kind] = (self.version, pieces, live)
         return cached[1], cached[2]
@@ -102,23 +101,26 @@ class Registrations:
         """Those among the numbers whose tensor is known, each once."""
         if not self.any_tensor:
             return []
-        held = [self.all[number] for number in np.unique(numbers).tolist() if number >= 0]
+        held = [self.live[number] for number in np.unique(numbers).tolist() if number >= 0]
         return [one for one in held if one.collected is not None]
 
     def still_held(self, kind: str, regions: Regions, pieces: Integers) -> int | None:
-        """The number of the first region that lost the registration it was prepared on."""
-        dead = [at for at, piece in enumerate(pieces.tolist()) if not self.all[piece].alive]
+        """The number of the first region that lost the registration it was prepared on.
+
+        pieces  (R,) number of that registration, -1 where it is not known
+        """
         oldest = int(pieces.max(initial=-1))
-        for at in dead:
+        for at, piece in enumerate(pieces.tolist()):
+            if piece < 0 or piece in self.live:
+                continue
             address, end = int(regions.addresses[at]), int(regions.ends[at])
             if not any(
-                one.alive
-                and one.kind == kind
+                one.kind == kind
                 and one.number <= oldest
                 and one.device == int(regions.devices[at])
                 and one.address <= address
                 and end <= one.end
-                for one in self.all
+                for one in self.live.values()
             ):
                 return at
         return None

@@ -7,7 +7,8 @@ exact and without a loop; only what is not written so, or is wrong, is looked at
 
 import threading
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -87,13 +88,19 @@ def everything(of: DescriptorList) -> Selection:
 
 
 def _as_array(indices: object) -> NDArray[np.generic] | None:
+    """As NIXL reads them: an array, or anything that holds whole numbers, each below 2^31."""
     if isinstance(indices, np.ndarray):
+        if indices.dtype.kind == "O" and all(map(_is_whole, indices.ravel())):
+            return _as_array(indices.tolist())
         return indices
-    if isinstance(indices, Sequence) and not isinstance(indices, (str, bytes)):
-        if all(isinstance(index, (int, np.integer)) for index in indices):
-            wide = any(not -(1 << 63) <= index < 1 << 63 for index in indices)
-            return np.array(indices, dtype=object if wide else np.int64)
+    if isinstance(indices, (Sequence, Set)) and all(map(_is_whole, indices)):
+        with suppress(OverflowError):
+            return np.array(list(indices), np.int64)
     return None
+
+
+def _is_whole(index: object) -> bool:
+    return isinstance(index, (int, np.integer))
 
 
 def _not_integers(of: DescriptorList, given: NDArray[np.generic]) -> Breach | None:

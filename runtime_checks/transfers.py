@@ -53,7 +53,7 @@ def now() -> int:
 def as_bytes(notification: object) -> bytes:
     """A notification as NIXL takes it: bytes, or text."""
     if isinstance(notification, str):
-        return notification.encode()
+        return notification.encode(errors="backslashreplace")
     return bytes(notification) if isinstance(notification, (bytes, bytearray)) else b""
 
 
@@ -113,9 +113,11 @@ class Transfer:
         self.local = self.remote = self.digests = self.raw = None
 
     def _summary(self) -> Mapping[str, object]:
-        if self.local is None or self.remote is None:
-            return {}
-        return {"local": _side(self.local), "remote": _side(self.remote)}
+        # Another thread may close the transfer while this one puts it into words.
+        local, remote = self.local, self.remote
+        if local is None or remote is None:
+            return self._told or {}
+        return {"local": _side(local), "remote": _side(remote)}
 
     def to_dict(self) -> Mapping[str, object]:
         """Times in nanoseconds since the epoch, None for what has not happened."""

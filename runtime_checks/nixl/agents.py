@@ -40,7 +40,6 @@ class Agent:
     registrations: Registrations = field(default_factory=Registrations)
     peers: dict[str, Peer] = field(default_factory=dict)
     arrivals: Names = field(default_factory=Names)
-    unread: dict[str, list[bytes]] = field(default_factory=dict)
 
 
 class Agents:
@@ -70,7 +69,8 @@ class Agents:
     def loaded(self, agent: Agent, name: str, metadata: bytes) -> None:
         peer = agent.peers.setdefault(name, Peer())
         peer.version += 1
-        reference = self._published.get(hashlib.blake2b(metadata).digest())
+        given = metadata if isinstance(metadata, bytes) else b""
+        reference = self._published.get(hashlib.blake2b(given).digest())
         peer.twin = reference() if reference is not None else None
 
     def dropped(self, agent: Agent, name: str) -> None:

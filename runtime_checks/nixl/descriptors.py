@@ -18,6 +18,7 @@ Piece = tuple[int, int, int]
 
 _ROW: Final = 24
 _ODD_ENDS: Final = 8
+_LOOKED_AT: Final = 64
 
 
 class DescriptorObject(Protocol):
@@ -101,17 +102,20 @@ class ReadRows:
         """The regions of the object as it is now. Raises `RowsError`."""
         known = self._known.get(descriptors)
         if known is not None and known[0] == descriptors.descCount():
-            if _same_ends(descriptors, known[1]):
+            if _unchanged(descriptors, known[1]):
                 return known[1]
         regions = fold(rows_of(descriptors))
         self._known[descriptors] = (descriptors.descCount(), regions)
         return regions
 
 
-def _same_ends(descriptors: DescriptorObject, regions: Regions) -> bool:
-    """Whether first and last entry are still what they were: an object can be changed."""
+def _unchanged(descriptors: DescriptorObject, regions: Regions) -> bool:
+    """Whether the entries are still what they were, for an object can be changed: all of a short
+    one, some of a long one."""
     count = descriptors.descCount()
-    for index in {0, count - 1} if count else ():
+    if not count:
+        return True
+    for index in np.unique(np.linspace(0, count - 1, _LOOKED_AT).astype(int)).tolist():
         region, slot = regions.locate(index)
         address = int(regions.addresses[region]) + slot * int(regions.strides[region])
         length, device = int(regions.lengths[region]), int(regions.devices[region])
@@ -122,13 +126,16 @@ def _same_ends(descriptors: DescriptorObject, regions: Regions) -> bool:
 
 def collected_of(given: object) -> list[Collected] | None:
     """For a tensor, or a list of tensors, whether the storage of each is gone; None for anything
-    else. torch is asked only if it is there: without it nothing can be a tensor."""
+    else, and for memory that torch has not allocated itself: of a numpy array or a shared mapping
+    it may outlive the storage. torch is asked only if it is there."""
     torch = sys.modules.get("torch")
     if torch is None:
         return None
     tensors: Sequence[Any] = [given] if isinstance(given, torch.Tensor) else []
     if isinstance(given, (list, tuple)) and given and isinstance(given[0], torch.Tensor):
         tensors = given
+    if not all(tensor.untyped_storage().resizable() for tensor in tensors):
+        return None
     return [_collected(torch, tensor) for tensor in tensors] or None
 
 

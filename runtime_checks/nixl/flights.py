@@ -126,7 +126,16 @@ class Flights:
     def releasing(self, handle: Any, *, dropped: bool = False) -> Verdict:
         """Before a handle is released, by a call or because nothing refers to it any more."""
         transfer = self.of(handle)
-        if transfer is None or transfer.state != MOVING:
+        if transfer is None:
+            return Verdict()
+        verdict = self._released_early(transfer, dropped=dropped)
+        if verdict.raises is None:
+            with self.lock:
+                transfer.raw = None
+        return verdict
+
+    def _released_early(self, transfer: Transfer, *, dropped: bool) -> Verdict:
+        if transfer.state != MOVING:
             return Verdict()
         if self._moving(transfer):
             breach = lifetimes.released(transfer, dropped=dropped)
@@ -206,8 +215,12 @@ class Flights:
     def _still_moving(self, transfer: Transfer, agent: Agent) -> bool:
         """Whether a transfer thought to be in flight still is. Its own agent may be asked where
         the engine is in a call to it anyway; another one may be in use by another thread."""
-        if transfer.agent != agent.name or self._moving(transfer):
+        if transfer.agent != agent.name:
             return True
+        with self.lock:
+            # Its handle is not freed as long as this is held.
+            if self._moving(transfer):
+                return True
         self._leave(transfer, DONE)
         return False
 
@@ -236,7 +249,10 @@ class Flights:
             after = self._digests(transfer)
             breach = None
             if after is not None:
-                breach = lifetimes.changed(transfer.source, before, after)
+                breach = self._teller.run(
+                    SOURCE_CHANGED.name,
+                    partial(lifetimes.changed, transfer.source, before, after),
+                )
             if breach is not None:
                 sites = [Site("make_prepped_xfer", transfer.stack), Site("completion", here())]
                 raises = self._teller.tell(breach, sites, transfer.agent, transfer.peer, transfer)

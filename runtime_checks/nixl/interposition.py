@@ -98,6 +98,7 @@ class Around:
     def __init__(self, watch: Watch, policy: Policy, module: ModuleType) -> None:
         self._watch = watch
         self._policy = policy
+        self._module = module
         self._refused = module.nixlBind.nixlInvalidParamError
 
     def _note(self, moment: str, take: Callable[..., Any], *args: Any) -> Any:
@@ -106,6 +107,12 @@ class Around:
             with self._policy.contained(moment):
                 return take(*args)
         return None
+
+    def _keep(self, moment: str, take: Callable[..., Any], *args: Any) -> Any:
+        """The same for what must be kept in step whatever has failed before: a handle that is
+        gone and not forgotten would be taken for the next one of its identity."""
+        with self._policy.contained(moment):
+            return take(*args)
 
     @contextmanager
     def _explained(self, notes: Callable[[], list[str]]) -> Iterator[None]:
@@ -331,10 +338,10 @@ class Around:
                 status = original(agent, handle, notif_msg, *args, **kwargs)
             except Exception:
                 if moving is not None:
-                    self._note("posting", flights.posted, moving, None)
+                    self._keep("posting", flights.posted, moving, None)
                 raise
             if moving is not None:
-                violation = self._note("posting", flights.posted, moving, status)
+                violation = self._keep("posting", flights.posted, moving, status)
                 if violation is not None:
                     raise violation
             return status
@@ -348,9 +355,9 @@ class Around:
             try:
                 status = original(agent, handle, *args, **kwargs)
             except Exception:
-                self._note("polling", polled, handle, None)
+                self._keep("polling", polled, handle, None)
                 raise
-            violation = self._note("polling", polled, handle, status)
+            violation = self._keep("polling", polled, handle, status)
             if violation is not None:
                 raise violation
             return status
@@ -384,8 +391,9 @@ class Around:
 
     def nixl_agent_update_notifs(self, original: Method) -> Method:
         def update_notifs(agent: Any, /, *args: Any, **kwargs: Any) -> Any:
+            before = self._note("notifications", _unread, agent)
             messages = original(agent, *args, **kwargs)
-            self._note("notifications", self._watch.unread, agent, messages)
+            self._note("notifications", self._watch.unread, agent, before)
             return messages
 
         return update_notifs
@@ -393,9 +401,10 @@ class Around:
     def nixl_agent_check_remote_xfer_done(self, original: Method) -> Method:
         def check_remote_xfer_done(agent: Any, /, *args: Any, **kwargs: Any) -> Any:
             # The call takes the notification out that it finds, so it is looked at before.
-            agent.update_notifs()
+            self._note("notifications", self._module.nixl_agent.update_notifs, agent)
+            before = self._note("notifications", _unread, agent)
             done = original(agent, *args, **kwargs)
-            self._note("notifications", self._watch.left, agent, agent.notifs)
+            self._note("notifications", self._watch.unread, agent, before)
             return done
 
         return check_remote_xfer_done
@@ -407,7 +416,7 @@ class Around:
             flights = self._watch.flights
             _raise(self._note("releasing", flights.releasing, handle))
             result = original(handle, *args, **kwargs)
-            self._note("releasing", flights.released, handle)
+            self._keep("releasing", flights.released, handle)
             return result
 
         return release
@@ -422,7 +431,7 @@ class Around:
                     self._note("releasing", dropping, handle)
             finally:
                 original(handle)
-                self._note("releasing", flights.forget, handle)
+                self._keep("releasing", flights.forget, handle)
 
         return __del__
 
@@ -431,7 +440,7 @@ class Around:
     def nixl_prepped_dlist_handle_del(self, original: Method) -> Method:
         def __del__(handle: Any) -> None:  # noqa: N807
             original(handle)
-            self._note("lists", self._watch.forget_list, handle)
+            self._keep("lists", self._watch.forget_list, handle)
 
         return __del__
 
@@ -467,6 +476,11 @@ _HOOKED: Final[Mapping[str, tuple[str, ...]]] = {
 def _raise(verdict: Verdict | None) -> None:
     if verdict is not None and verdict.raises is not None:
         raise verdict.raises
+
+
+def _unread(agent: Any) -> dict[Any, list[bytes]]:
+    """A copy of the agent's collection of notifications."""
+    return {sender: list(texts) for sender, texts in agent.notifs.items()}
 
 
 def _named(method: Method, name: str) -> Method:

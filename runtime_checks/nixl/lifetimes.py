@@ -144,10 +144,12 @@ def dead(call: str, transfer: Transfer | None, prepared: Prepared | None) -> Bre
 def overlapping(transfer: Transfer, other: Transfer, position: int) -> Breach:
     destination = transfer.destination
     region, slot = int(destination.regions[position]), int(destination.slots[position])
+    # The other one may be over, and its selections gone, by the time that it is told.
+    sender = other.agent if other.operation == "WRITE" else other.peer
     return Breach(
         OVERLAP_IN_FLIGHT,
         f"{destination.call(position)} of {destination.of.owner} (at {position}) is written by "
-        f"{_named(transfer)} while {_named(other)} from {other.source.of.owner} still writes it",
+        f"{_named(transfer)} while {_named(other)} from {sender} still writes it",
         {"transfer": _named(transfer), "transfer in flight": _named(other)},
         destination.of.place(region, slot),
     )

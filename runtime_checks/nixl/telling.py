@@ -29,10 +29,11 @@ class Verdict:
 
 
 class Lock:
-    """A lock that knows whether this thread has it: destructors run in the middle of anything."""
+    """A lock that knows whether this thread has it: destructors run in the middle of anything,
+    also between taking a lock and noting that it is taken. So it is reentrant."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._owner = 0
 
     def __enter__(self) -> None:

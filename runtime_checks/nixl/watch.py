@@ -47,6 +47,7 @@ class Watch:
     """All that is known of one module of NIXL in this process."""
 
     def __init__(self, bindings: Any, policy: Policy, settings: Settings) -> None:
+        self._bindings = bindings
         self._policy = policy
         self._settings = settings
         self._teller = Teller(policy)
@@ -93,6 +94,8 @@ class Watch:
                 self.agent(agent).registrations.add(kind_of(descriptors), pieces, collected)
 
     def deregistering(self, agent: Any, descriptors: Any) -> Verdict:
+        if not isinstance(descriptors, self._bindings.nixlRegDList):
+            return Verdict()
         registrations = self.agent(agent).registrations
         found = registrations.found(kind_of(descriptors), pieces_of(descriptors))
         return self.flights.deregistering(self.agent(agent), found)
@@ -121,10 +124,13 @@ class Watch:
         """
         try:
             if isinstance(given, np.ndarray):
-                kind = KINDS.get(memory or "", memory or "")
-                rows = fold(given)
-            else:
+                if memory is None or memory not in agent.nixl_mems:
+                    return None
+                kind, rows = KINDS.get(memory, memory), fold(given)
+            elif isinstance(given, self._bindings.nixlXferDList):
                 kind, rows = kind_of(given), self._rows.regions(given)
+            else:
+                return None
         except RowsError:
             return None
         return self._preparing.prepare(
@@ -225,18 +231,14 @@ class Watch:
                 entry = Notified(name, known.name, as_name(sender), now())
                 self._policy.recorder.append(entry)
 
-    def unread(self, agent: Any, messages: Messages) -> None:
-        """The agent's own collection, in which notifications stay until they are asked for."""
-        known, new = self.agent(agent), {}
-        for sender, texts in messages.items():
-            before = list(known.unread.get(as_name(sender), ()))
-            new[sender] = [text for text in texts if not _taken(before, text)]
+    def unread(self, agent: Any, before: Messages) -> None:
+        """The agent's own collection, in which notifications stay until they are asked for, has
+        grown since it was as before."""
+        new: Messages = {}
+        for sender, texts in agent.notifs.items():
+            old = list(before.get(sender, ()))
+            new[sender] = [text for text in texts if not _taken(old, text)]
         self.notified(agent, new)
-        self.left(agent, messages)
-
-    def left(self, agent: Any, messages: Messages) -> None:
-        """What the collection holds now."""
-        self.agent(agent).unread = {as_name(name): list(texts) for name, texts in messages.items()}
 
 
 def _taken(texts: list[bytes], text: bytes) -> bool:
