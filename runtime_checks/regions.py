@@ -22,6 +22,7 @@ Addresses = NDArray[np.uint64]
 ADDRESS_SPACE: Final = 1 << 64
 _NX3: Final = 3
 _NX5: Final = 5
+_MOST: Final = 1 << 40
 
 
 class RowsError(ValueError):
@@ -122,8 +123,14 @@ def fold(rows: NDArray[np.generic]) -> Regions:
     columns = [np.ascontiguousarray(column) for column in rows.T]
     addresses = columns[0].view(np.uint64)
     lengths, devices = (column.view(np.int64) for column in columns[1:3])
+    if bool((lengths < 1).any()):
+        raise RowsError("a descriptor has no bytes, or more than 2^63")
     if rows.shape[1] == _NX5:
         strides, counts = (column.view(np.int64) for column in columns[3:])
+        if bool((strides.view(np.uint64) < lengths.view(np.uint64)).any()):
+            raise RowsError("slots of a region overlap")
+        if bool(((counts < 1) | (counts > _MOST)).any()):
+            raise RowsError("a region has no slots, or more than there is memory")
         starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
         return Regions(starts, addresses, lengths, strides, devices)
     return _fold_rows(addresses, lengths, devices)
@@ -134,8 +141,10 @@ def _fold_rows(addresses: Addresses, lengths: Integers, devices: Integers) -> Re
     steps: Integers = addresses.view(np.int64)[1:] - addresses.view(np.int64)[:-1]
     one_length = count == 0 or bool((lengths == lengths[0]).all())
     one_device = count == 0 or bool((devices == devices[0]).all())
-    inside = steps == (_usual(steps, int(lengths[0])) if one_length and count else -1)
-    if not one_length:
+    if one_length:
+        inside = steps == (_usual(steps, int(lengths[0])) if count else 0)
+    else:
+        inside = np.zeros(count - 1, np.bool_)
         alike = lengths[1:] == lengths[:-1]
         for length in np.unique(lengths):
             of_length = alike & (lengths[1:] == length)
@@ -255,25 +264,31 @@ class Extents:
                 yield at
             at -= 1
 
-    def edges(self, address: int, end: int, device: int, spare: int) -> tuple[list[int], bool]:
-        """Addresses before `end` where a piece begins that goes on, edge to edge, from one that
-        begins at `address`; and whether the last piece ends at `end`, or less than `spare` bytes
-        behind it."""
+    def seams(self, regions: Regions, number: int) -> tuple[list[int], bool]:
+        """Slots of the region with which a piece begins, if the slots before fill the one before
+        it, up to less than a stride; and whether the last piece is filled likewise."""
+        address, end = int(regions.addresses[number]), int(regions.ends[number])
+        length, stride = int(regions.lengths[number]), int(regions.strides[number])
+        device, slot = int(regions.devices[number]), 0
         found: list[int] = []
         at = address
         while True:
             ends = [
-                int(self.ends[number])
-                for number in np.flatnonzero(self.starts == np.uint64(at)).tolist()
-                if int(self.devices[number]) == device and int(self.ends[number]) > at
+                int(self.ends[piece])
+                for piece in np.flatnonzero(self.starts == np.uint64(at)).tolist()
+                if int(self.devices[piece]) == device and int(self.ends[piece]) > at
             ]
             if not ends:
                 return found, False
-            if at > address:
-                found.append(at)
-            at = min(ends)
-            if at >= end:
-                return found, at < end + spare
+            if slot:
+                found.append(slot)
+            nearest = min(ends)
+            if nearest >= end:
+                return found, nearest < end + stride
+            slot = -((address - nearest) // stride)
+            if address + (slot - 1) * stride + length > nearest:
+                return found, False
+            at = address + slot * stride
 
 
 NOTHING: Final = Extents(
@@ -283,7 +298,7 @@ NOTHING: Final = Extents(
 
 def cut(regions: Regions, extents: Extents) -> Regions:
     """The same list with a new region wherever a piece of memory begins, for regions that go
-    over several pieces from edge to edge: buffers that happen to lie beside each other look like
+    over several pieces: buffers that happen to lie beside each other, or evenly apart, look like
     one, also where the last of them is not listed to its end.
 
     A piece with which another region of the list begins is that region's: what reaches into it
@@ -303,12 +318,11 @@ def cut(regions: Regions, extents: Extents) -> Regions:
     for number in several:
         address, stride = int(regions.addresses[number]), int(regions.strides[number])
         device, start = int(regions.devices[number]), int(regions.starts[number])
-        edges, filled = extents.edges(address, int(regions.ends[number]), device, stride)
+        slots, filled = extents.seams(regions, number)
+        edges = [address + slot * stride for slot in slots]
         follows = number + 1 < len(regions) and int(regions.addresses[number + 1]) in edges
-        for edge in edges:
-            slot, rest = divmod(edge - address, stride)
-            own = (filled and not follows) or (edge, device) not in begun
-            if own and not rest:
+        for slot, edge in zip(slots, edges, strict=True):
+            if (filled and not follows) or (edge, device) not in begun:
                 new.append(start + slot)
     return started(regions, np.array(new, np.int64))
 
@@ -378,8 +392,8 @@ def joined(regions: Regions, pieces: Integers) -> Regions:
 
 
 def overlaps(one: Regions, other: Regions) -> Iterator[tuple[int, int]]:
-    """Pairs of regions that may share a byte: a of `one`, b of `other`; of one list with itself
-    each pair once. Evenly spaced slots that pass between each other share none."""
+    """Pairs of regions that share a byte: a of `one`, b of `other`; of one list with itself each
+    pair once."""
     itself = one is other
     order = np.argsort(other.addresses, kind="stable")
     begins = other.addresses[order]
@@ -394,18 +408,21 @@ def overlaps(one: Regions, other: Regions) -> Iterator[tuple[int, int]]:
                 other.ends[b] > address
                 and one.devices[a] == other.devices[b]
                 and not (itself and b <= a)
-                and not _interleaved(one, a, other, b)
+                and _share_a_byte(one, a, other, b)
             ):
                 yield a, b
 
 
-def _interleaved(one: Regions, a: int, other: Regions, b: int) -> bool:
-    """Whether slots of one stride pass between each other, as halves of one page do."""
-    stride = int(one.strides[a])
-    several = [int(one.slots[a]) > 1, int(other.slots[b]) > 1]
-    if not any(several) or (all(several) and stride != int(other.strides[b])):
-        return False
-    if not several[0]:
-        stride = int(other.strides[b])
-    shift = (int(other.addresses[b]) - int(one.addresses[a])) % stride
-    return int(one.lengths[a]) <= shift and shift + int(other.lengths[b]) <= stride
+def _share_a_byte(one: Regions, a: int, other: Regions, b: int) -> bool:
+    """Whether slots of two regions, which begin and end across each other, share a byte: evenly
+    spaced slots may pass between each other, as halves of one page do."""
+    lengths = int(one.lengths[a]), int(other.lengths[b])
+    strides = int(one.strides[a]), int(other.strides[b])
+    apart = int(one.addresses[a]) - int(other.addresses[b])
+    if strides[0] == strides[1]:
+        shift = -apart % strides[0]
+        return not lengths[0] <= shift <= strides[0] - lengths[1]
+    begins = apart + np.arange(int(one.slots[a])) * strides[0]
+    first = np.maximum((begins - lengths[1]) // strides[1] + 1, 0)
+    last = np.minimum((begins + lengths[0] - 1) // strides[1], int(other.slots[b]) - 1)
+    return bool((first <= last).any())
