@@ -321,9 +321,11 @@ def cut(regions: Regions, extents: Extents) -> Regions:
         slots, filled = extents.seams(regions, number)
         edges = [address + slot * stride for slot in slots]
         follows = number + 1 < len(regions) and int(regions.addresses[number + 1]) in edges
-        for slot, edge in zip(slots, edges, strict=True):
-            if (filled and not follows) or (edge, device) not in begun:
-                new.append(start + slot)
+        new += [
+            start + slot
+            for slot, edge in zip(slots, edges, strict=True)
+            if (filled and not follows) or (edge, device) not in begun
+        ]
     return started(regions, np.array(new, np.int64))
 
 

@@ -120,6 +120,4 @@ def listed(
         pieces = np.arange(len(regions), dtype=np.int64)
     else:
         pieces = np.array(groups, np.int64)
-    return DescriptorList(
-        1, side, owner, "DRAM", regions, [None] * len(regions), lambda: pieces
-    )
+    return DescriptorList(1, side, owner, "DRAM", regions, [None] * len(regions), lambda: pieces)

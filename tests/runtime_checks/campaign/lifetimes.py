@@ -5,6 +5,7 @@ regions on either side, made anew. Transfers in flight need `UCX_TLS=tcp`, and p
 progress thread, which get on only when they are asked.
 """
 
+import ctypes
 import gc
 import time
 from collections.abc import Callable
@@ -296,8 +297,16 @@ def collected(stage: Stage, faulty: bool) -> Told | None:
     while host.registered:
         host.deregister(-1)
     stage.local.release()
-    # The memory stays numpy's, so that using it in spite of all harms nothing.
-    tensors = [torch.from_numpy(region) for region in host.regions]
+    # torch's own memory, seen by arrays that do not keep it. It goes back to the allocator, which
+    # keeps it mapped: what was allocated behind it is still there.
+    tensors = [torch.from_numpy(region).clone() for region in host.regions]
+    behind = torch.zeros(1 << 16)
+    host.regions = [
+        np.ctypeslib.as_array((ctypes.c_uint8 * t.numel()).from_address(t.data_ptr())).reshape(
+            t.shape
+        )
+        for t in tensors
+    ]
     for tensor in tensors:
         host.registered.append(host.agent.register_memory(tensor))
     stage.local = host.prepare(None, stage.rows(host.regions))
@@ -305,5 +314,6 @@ def collected(stage: Stage, faulty: bool) -> Told | None:
     del tensors[number], tensor
     gc.collect()
     stage.whole()
-    del kept
+    # What is alive stays so until its bytes have been compared.
+    stage.gone += [tensors, kept, behind]
     return Told(frozenset({"collected-memory"}), stage.places("local", number))
