@@ -94,7 +94,7 @@ def _start(settings: Settings) -> None:
     if settings.dump_signal is not None:
         _undo_signal = _on_signal(settings.dump_signal)
     for name in (*MODULES, "multiprocessing.util", "prometheus_client"):
-        if name in sys.modules:
+        if sys.modules.get(name) is not None:
             # Another thread may be in the middle of it; importing it again waits for the end.
             _imported(importlib.import_module(name))
         elif name not in _watched:

@@ -3,7 +3,6 @@
 import importlib.metadata
 import platform
 import sys
-from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 NOT_ARMED: Final = 78
 WAITING: Final = "waiting for nixl"
 INSTALLED: Final = "installed"
+NOT_INSTALLED: Final = "not installed"
 DISTRIBUTIONS: Final = ("kvlint-geometry", "nixl", "nixl-cu12", "nixl-cu13", "nixl-rocm", "numpy")
 
 
@@ -30,30 +30,34 @@ class Companion:
         self.hooks: dict[type, Hooks] = {}
         self._metrics: Metrics | None = None
         self._versions = _versions()
+        self._met = False
         self._ended = False
 
     def install(self, module: ModuleType) -> None:
         """Patches the module's classes, once, whatever names lead to them. Raises SystemExit(78)
         where a required hook is missing, and nothing else."""
-        agent: type | None = getattr(module, "nixl_agent", None)
-        if agent is None or agent in self.hooks:
-            return
         with self.policy.contained("interposition"):
-            # It needs numpy, which is there where NIXL is.
-            from kvlint.runtime_checks.nixl.interposition import install
-
-            self.hooks[agent] = install(module, self.policy, self.settings)
-        hooks = self.hook_status()
-        self._versions = _versions()
-        if agent in self.hooks:
-            installed = sum(status == INSTALLED for status in hooks.values())
-            mode, pid = self.settings.mode, self.policy.pid
-            say(f"armed: mode={mode} hooks={installed}/{len(hooks)} pid={pid}")
-        self.prove()
-        missing = self._missing(hooks)
+            self._install(module)
+        missing = self._missing() if self._met else ""
         if missing:
             say(f"not armed: required and missing: {missing}")
             raise SystemExit(NOT_ARMED)
+
+    def _install(self, module: ModuleType) -> None:
+        agent: type | None = getattr(module, "nixl_agent", None)
+        if agent is None or agent in self.hooks:
+            return
+        self._met = True
+        # It needs numpy, which is there where NIXL is.
+        from kvlint.runtime_checks.nixl.interposition import install
+
+        self.hooks[agent] = install(module, self.policy, self.settings)
+        self._versions = _versions()
+        hooks = self.hook_status()
+        installed = sum(status == INSTALLED for status in hooks.values())
+        mode, pid = self.settings.mode, self.policy.pid
+        say(f"armed: mode={mode} hooks={installed}/{len(hooks)} pid={pid}")
+        self.prove()
 
     def count_in(self, prometheus: ModuleType) -> None:
         """Counters in the registry of the module prometheus_client."""
@@ -68,8 +72,8 @@ class Companion:
             found.update(hooks.status)
         return found
 
-    def _missing(self, hooks: Mapping[str, str]) -> str:
-        required = self.settings.require
+    def _missing(self) -> str:
+        required, hooks = self.settings.require, self.hook_status()
         if "all" in required:
             required = tuple(hooks) or ("all",)
         return ", ".join(name for name in required if hooks.get(name) != INSTALLED)
@@ -77,12 +81,13 @@ class Companion:
     def status(self) -> dict[str, object]:
         policy, hooks = self.policy, self.hook_status()
         report = self.settings.report
+        installed = INSTALLED in hooks.values()
         return {
             "mode": self.settings.mode.value,
             "run": self.settings.run,
             "pid": policy.pid,
             "report": None if report is None else str(report),
-            "status": INSTALLED if INSTALLED in hooks.values() else WAITING,
+            "status": INSTALLED if installed else NOT_INSTALLED if self._met else WAITING,
             "hooks": hooks,
             "violations": policy.found.total(),
             "transfers": dict(policy.transfers),

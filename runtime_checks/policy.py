@@ -11,6 +11,7 @@ import threading
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
@@ -104,11 +105,11 @@ class Policy:
                 record = self._record(breach, known, agent, peer, transfer, history)
                 self.violations.append(record)
                 self.found[breach.check.name, breach.code or ""] += 1
-                self._write(record, known, is_new)
+                written = self._write(record, known, is_new)
             if is_new:
                 say(self._line(breach, sites))
-        if time.monotonic() - self._dumped >= 1:
-            self.dump()
+            if written and time.monotonic() - self._dumped >= 1:
+                self.dump()
         return Violation(breach.message, record) if self.mode.raises else None
 
     def transferred(self, operation: str) -> None:
@@ -178,17 +179,21 @@ class Policy:
     def _header(self) -> dict[str, object]:
         return {"schema": SCHEMA, "run": self.settings.run, "pid": self.pid}
 
-    def _write(self, record: Mapping[str, object], known: _Known, is_new: bool) -> None:
-        """A repeat costs a line each time its count has doubled, so a flood stays small."""
+    def _write(self, record: Mapping[str, object], known: _Known, is_new: bool) -> bool:
+        """Whether something was written. A repeat costs a line each time its count has doubled,
+        so a flood stays small."""
         evidence = self.evidence
         if evidence is None or not self.armed("evidence"):
-            return
+            return False
         with self.contained("evidence"):
             if is_new:
                 evidence.add_violation(record)
-            elif known.count & (known.count - 1) == 0:
+                return True
+            if known.count & (known.count - 1) == 0:
                 repeat = {"repeat_of": known.number, "count": known.count}
                 evidence.add_violation({**self._header(), "time": _now(), **repeat})
+                return True
+        return False
 
     def _line(self, breach: Breach, sites: Sequence[Site]) -> str:
         code = f" [{breach.code}]" if breach.code else ""
@@ -284,14 +289,12 @@ def say(line: str) -> None:
     very thread that a signal or a destructor interrupts. Nobody listening is no failure."""
     text = f"kvlint: {one_line(line)}\n"
     stream = sys.stderr
-    try:
+    number = -1
+    # An engine may have put anything in its place.
+    with suppress(Exception):
         number = stream.fileno()
-    except (AttributeError, OSError, ValueError):
-        number = -1
-    try:
+    with suppress(Exception):
         if number >= 0:
             os.write(number, text.encode("utf-8", "backslashreplace"))
-        elif stream is not None:
+        else:
             stream.write(text)
-    except (OSError, ValueError):
-        pass

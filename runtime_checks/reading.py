@@ -66,7 +66,13 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Process:
+    """
+    met     whether NIXL was imported
+    hooked  whether its classes were
+    """
+
     pid: int
+    met: bool
     hooked: bool
     switched_off: tuple[str, ...]
 
@@ -226,9 +232,10 @@ def armed_processes(folder: Path, run: str) -> list[Process]:
         if path.match(f"armed-{run}-*.json"):
             for record in _records(path)[0]:
                 off = record.get("switched_off")
-                hooked = record.get("status") == "installed"
+                status = record.get("status")
+                met, hooked = status != "waiting for nixl", status == "installed"
                 off = tuple(map(str, off)) if isinstance(off, Mapping) else ()
-                found.append(Process(_integer(record.get("pid"), 0), hooked, off))
+                found.append(Process(_integer(record.get("pid"), 0), met, hooked, off))
     return found
 
 

@@ -130,6 +130,9 @@ def _concluded(code: int, report: Path, run: str, required: bool) -> int:
         counted = "1 violation" if found == 1 else f"{found} violations"
         complain(f"{counted} in {report}; kvlint report {report} shows them")
         return code or VIOLATED
+    if not watched and any(process.met for process in processes):
+        complain("not armed: NIXL was imported and could not be hooked")
+        return code or NOT_ARMED
     if not watched:
         complain("nothing was checked: no process of the command has imported NIXL")
         return code or (NOT_ARMED if required else 0)

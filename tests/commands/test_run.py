@@ -86,6 +86,17 @@ def test_where_nixl_was_never_imported_nothing_was_checked(run):
     )
 
 
+def test_where_nixl_could_not_be_hooked_that_is_not_armed(run, tmp_path):
+    # A module of that name with nothing in it that could be hooked.
+    (tmp_path / "nixl_cu12").mkdir()
+    (tmp_path / "nixl_cu12/_api.py").write_text("class nixl_agent:\n    pass\n")
+    ran = run(*python("import nixl_cu12._api"))
+    assert ran.returncode == 78
+    assert ran.stderr.splitlines()[-1] == (
+        "kvlint: not armed: NIXL was imported and could not be hooked"
+    )
+
+
 def test_where_hooks_are_required_that_is_not_armed(run):
     assert run(*python(""), options=["--require", "all"]).returncode == 78
 

@@ -73,6 +73,15 @@ def test_a_stack_that_cannot_be_told_leaves_the_rest_of_the_record(policy, monke
     assert (record["check"], record["sites"], judged.faults) == ("column", [], {"stacks": 1})
 
 
+def test_counters_that_fail_cost_the_counters_and_nothing_else(policy):
+    judged = policy()
+    judged.on_transfer = fail
+    for _ in range(2):
+        judged.transferred("WRITE")
+    assert judged.transfers == {"WRITE": 2}
+    assert judged.faults == {"metrics": 1}
+
+
 def test_an_entry_that_cannot_be_told_costs_the_ring_and_nothing_else(policy, tmp_path):
     judged = policy()
     judged.recorder.append(Broken())

@@ -6,7 +6,7 @@ import os
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvlint.runtime_checks.reading import armed_processes, put_together, read, record_of
+from kvlint.runtime_checks.reading import Process, armed_processes, put_together, read, record_of
 from kvlint.runtime_checks.telling import tell
 
 AT = 1_790_000_000_000_000_000
@@ -248,6 +248,10 @@ def test_a_violation_with_odd_values_is_told(odd):
 def test_processes_tell_whether_they_were_hooked(tmp_path):
     write(tmp_path, "armed-r-1.json", {"pid": 1, "status": "installed", "switched_off": {"x": "y"}})
     write(tmp_path, "armed-r-2.json", {"pid": 2, "status": "waiting for nixl"})
-    write(tmp_path, "armed-s-3.json", {"pid": 3, "status": "installed"})
-    found = armed_processes(tmp_path, "r")
-    assert [(p.pid, p.hooked, p.switched_off) for p in found] == [(1, True, ("x",)), (2, False, ())]
+    write(tmp_path, "armed-r-3.json", {"pid": 3, "status": "not installed"})
+    write(tmp_path, "armed-s-4.json", {"pid": 4, "status": "installed"})
+    assert armed_processes(tmp_path, "r") == [
+        Process(1, met=True, hooked=True, switched_off=("x",)),
+        Process(2, met=False, hooked=False, switched_off=()),
+        Process(3, met=True, hooked=False, switched_off=()),
+    ]
