@@ -6,6 +6,7 @@ import importlib
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -23,35 +24,40 @@ MODULES: Final = ("nixl_cu13._api", "nixl_cu12._api", "nixl_rocm._api", "nixl._a
 _armed: Companion | None = None
 _watched: set[str] = set()
 _undo_signal: Callable[[], None] | None = None
+# Two threads that arm at once arm once. Arming may import, and what is imported may arm.
+_lock = threading.RLock()
 
 
 def arm(mode: str, report: str | Path | None, require: str | Iterable[str]) -> None:
     """See `kvlint.runtime_checks.arm`."""
     settings = Settings.from_environment(os.environ, mode=mode, report=report, require=require)
-    if _armed is not None:
-        if settings != _armed.settings:
-            raise SettingsError(
-                f"armed already with other settings (mode {_armed.settings.mode}); disarm() first"
-            )
-    elif settings.mode is not Mode.OFF:
-        if settings.report is not None:
-            prepare(settings.report)
-        _start(settings)
+    with _lock:
+        if _armed is not None:
+            if settings != _armed.settings:
+                mode = _armed.settings.mode
+                raise SettingsError(
+                    f"armed already with other settings (mode {mode}); disarm() first"
+                )
+        elif settings.mode is not Mode.OFF:
+            if settings.report is not None:
+                prepare(settings.report)
+            _start(settings)
 
 
 def arm_from_environment() -> None:
     """See `kvlint.runtime_checks.arm_from_environment`."""
     try:
         settings = Settings.from_environment(os.environ)
-        if _armed is not None or settings.mode is Mode.OFF:
-            return
-        try:
-            if settings.report is not None:
-                prepare(settings.report)
-        except EvidenceError as error:
-            say(f"{error}; going on without files")
-            settings = replace(settings, report=None)
-        _start(settings)
+        with _lock:
+            if _armed is not None or settings.mode is Mode.OFF:
+                return
+            try:
+                if settings.report is not None:
+                    prepare(settings.report)
+            except EvidenceError as error:
+                say(f"{error}; going on without files")
+                settings = replace(settings, report=None)
+            _start(settings)
     except SettingsError as error:
         say(f"not armed: {error}")
         if os.environ.get(REQUIRE):
@@ -61,15 +67,16 @@ def arm_from_environment() -> None:
 def disarm() -> None:
     """See `kvlint.runtime_checks.disarm`."""
     global _armed, _undo_signal
-    companion, _armed = _armed, None
-    if companion is None:
-        return
-    companion.at_exit()
-    companion.undo()
-    atexit.unregister(companion.at_exit)
-    if _undo_signal is not None:
-        _undo_signal()
-        _undo_signal = None
+    with _lock:
+        companion, _armed = _armed, None
+        if companion is None:
+            return
+        companion.at_exit()
+        companion.undo()
+        atexit.unregister(companion.at_exit)
+        if _undo_signal is not None:
+            _undo_signal()
+            _undo_signal = None
 
 
 def dump() -> None:
@@ -129,6 +136,8 @@ def _ends_by_multiprocessing(companion: Companion) -> None:
 
 
 def _forked() -> None:
+    global _lock
+    _lock = threading.RLock()
     if _armed is not None:
         _armed.start_afresh()
 

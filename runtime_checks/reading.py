@@ -20,6 +20,12 @@ LONGEST: Final = 4 << 20
 AROUND: Final = 3
 # By these records are told apart and put together.
 NAMING: Final = ("run", "pid", "number", "repeat_of", "agent", "peer", "transfer", "id", "kind")
+# Of these keys a record has one, or it is none of its kind.
+KINDS: Final = {
+    "violations": ("check", "repeat_of"),
+    "transfers": ("kind",),
+    "armed": ("status",),
+}
 DETAIL: Final = ("operation", "peer", "polls", "local", "remote")
 
 Record = Mapping[str, Any]
@@ -105,7 +111,7 @@ def read(folder: Path, run: str = "") -> Story:
     for kind, found in records.items():
         for path in paths:
             if path.match(f"{kind}-{run or '*'}-*.jsonl"):
-                more, problem = _records(path)
+                more, problem = _records(path, kind)
                 found += more
                 unread += [problem] if problem else []
     return put_together(**records, unread=unread)
@@ -230,7 +236,7 @@ def armed_processes(folder: Path, run: str) -> list[Process]:
     found = []
     for path in sorted(folder.iterdir()):
         if path.match(f"armed-{run}-*.json"):
-            for record in _records(path)[0]:
+            for record in _records(path, "armed")[0]:
                 off = record.get("switched_off")
                 status = record.get("status")
                 met, hooked = status != "waiting for nixl", status == "installed"
@@ -239,19 +245,19 @@ def armed_processes(folder: Path, run: str) -> list[Process]:
     return found
 
 
-def _records(path: Path) -> tuple[list[Record], str]:
+def _records(path: Path, kind: str) -> tuple[list[Record], str]:
     """The records of a file, and what is wrong with it, in one line, or ""."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(file, "rb") as opened:
             if not stat.S_ISREG(os.fstat(file).st_mode):
                 return [], f"{path.name}: not a file"
-            return _of_lines(path.name, opened)
+            return _of_lines(path.name, opened, kind)
     except OSError as error:
         return [], f"{path.name}: {'a link' if path.is_symlink() else error.strerror}"
 
 
-def _of_lines(name: str, file: BinaryIO) -> tuple[list[Record], str]:
+def _of_lines(name: str, file: BinaryIO, kind: str) -> tuple[list[Record], str]:
     records: list[Record] = []
     bad: list[int] = []
     number, last = 0, b"\n"
@@ -260,7 +266,7 @@ def _of_lines(name: str, file: BinaryIO) -> tuple[list[Record], str]:
         if not begins:
             continue
         number += 1
-        record = record_of(line) if line.endswith(b"\n") else None
+        record = record_of(line, kind) if line.endswith(b"\n") else None
         if record is None:
             bad.append(number)
         else:
@@ -273,13 +279,13 @@ def _of_lines(name: str, file: BinaryIO) -> tuple[list[Record], str]:
     return records, f"{name}: {lines} not evidence of this version (first at line {bad[0]})"
 
 
-def record_of(line: bytes) -> Record | None:
-    """The object that a line holds, if it may be one of ours."""
+def record_of(line: bytes, kind: str) -> Record | None:
+    """The object that a line holds, if it may be one of ours and of that kind."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
         return None
     if not isinstance(record, dict) or record.get("schema", SCHEMA) != SCHEMA:
         return None
-    names = all(isinstance(record.get(name), str | int | None) for name in NAMING)
-    return record if names else None
+    named = all(isinstance(record.get(name), str | int | None) for name in NAMING)
+    return record if named and not record.keys().isdisjoint(KINDS[kind]) else None

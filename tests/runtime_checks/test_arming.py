@@ -106,6 +106,15 @@ def test_armed_again_with_the_same_settings_nothing_happens_and_others_are_refus
     assert arming._armed is companion
 
 
+def test_threads_that_arm_at_once_arm_once(nixl, capfd):
+    threads = [threading.Thread(target=runtime_checks.arm) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert capfd.readouterr().err.count("kvlint: armed:") == 1
+
+
 @pytest.mark.parametrize("mode", ["sample", "loud", ""])
 def test_a_mode_that_there_is_not_is_one_line_and_arms_nothing(mode):
     with pytest.raises(ValueError, match="mode") as refused:

@@ -191,13 +191,13 @@ def test_a_line_that_breaks_off_costs_itself(tmp_path):
 def test_lines_of_others_are_counted_and_left_out(tmp_path):
     deep = "[" * 100_000 + "\n"
     huge = '"' + "x" * (9 << 20) + '"\n'
-    others = ["\x00\n", "[]\n", '{"schema": 2}\n', deep, huge]
+    others = ["\x00\n", "[]\n", "{}\n", '{"schema": 2}\n', deep, huge]
     write(tmp_path, "violations-r-1.jsonl", *others, violation())
     story = read(tmp_path)
     assert len(story.violations) == 1
     (problem,) = story.unread
     assert problem == (
-        "violations-r-1.jsonl: 5 lines are not evidence of this version (first at line 1)"
+        "violations-r-1.jsonl: 6 lines are not evidence of this version (first at line 1)"
     )
 
 
@@ -224,9 +224,9 @@ JSON = st.recursive(
 KEYS = st.sampled_from([*violation(), *transfer(), "time", "repeat_of", "kind"])
 
 
-def sound(records):
+def sound(kind, records):
     """Those that a file would give."""
-    found = (record_of(json.dumps(record).encode()) for record in records)
+    found = (record_of(json.dumps(record).encode(), kind) for record in records)
     return [record for record in found if record is not None]
 
 
@@ -236,13 +236,14 @@ OBJECTS = st.lists(st.dictionaries(KEYS, JSON, max_size=5), max_size=4)
 @given(OBJECTS, OBJECTS)
 def test_any_objects_can_be_told(violations, entries):
     entries = [{"id": "x", **entry, "kind": "transfer"} for entry in entries]
-    for line in tell(put_together(sound(violations), sound(entries))):
+    for line in tell(put_together(sound("violations", violations), sound("transfers", entries))):
         assert line.isprintable()
 
 
 @given(st.dictionaries(KEYS, JSON, max_size=3))
 def test_a_violation_with_odd_values_is_told(odd):
-    assert list(tell(put_together(sound([violation(**odd)]), sound([transfer(**odd)]))))
+    violations = sound("violations", [violation(**odd)])
+    assert list(tell(put_together(violations, sound("transfers", [transfer(**odd)]))))
 
 
 def test_processes_tell_whether_they_were_hooked(tmp_path):
