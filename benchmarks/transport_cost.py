@@ -46,37 +46,51 @@ NAMES = itertools.count()
 
 @dataclass
 class Pool:
-    """Regions of equally many slots, each its own memory, listed in either form."""
+    """Regions, each its own memory, listed in either form.
 
-    regions: int
-    slots: int
-    slot_bytes: int
-    buffers: list[np.ndarray] = field(init=False)
+    shapes  slots and bytes a slot, of each region
+    kind    DRAM, or VRAM of the current CUDA device
+    """
+
+    shapes: list[tuple[int, int]]
+    kind: str = "DRAM"
+    buffers: list[Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        shape = self.slots, self.slot_bytes
-        self.buffers = [np.zeros(shape, np.uint8) for _ in range(self.regions)]
+        if self.kind == "VRAM":
+            import torch
+
+            make = {"dtype": torch.uint8, "device": "cuda"}
+            self.buffers = [torch.zeros(shape, **make) for shape in self.shapes]
+            self.addresses = [buffer.data_ptr() for buffer in self.buffers]
+            self.device = torch.cuda.current_device()
+        else:
+            self.buffers = [np.zeros(shape, np.uint8) for shape in self.shapes]
+            self.addresses = [buffer.ctypes.data for buffer in self.buffers]
+            self.device = 0
+        self.starts = np.cumsum([0, *(slots for slots, _ in self.shapes)])[:-1]
 
     def register(self, agent: Any) -> None:
-        for buffer in self.buffers:
-            agent.register_memory([(buffer.ctypes.data, buffer.nbytes, 0, "")], "DRAM")
+        for address, (slots, size) in zip(self.addresses, self.shapes, strict=True):
+            agent.register_memory([(address, slots * size, self.device, "")], self.kind)
 
     def rows3(self) -> np.ndarray:
-        firsts = np.array([buffer.ctypes.data for buffer in self.buffers], np.uint64)
-        rows = np.zeros((self.regions * self.slots, 3), np.uint64)
-        steps = np.arange(self.slots, dtype=np.uint64) * np.uint64(self.slot_bytes)
-        rows[:, 0] = (firsts[:, None] + steps).ravel()
-        rows[:, 1] = self.slot_bytes
-        return rows
+        tables = []
+        for address, (slots, size) in zip(self.addresses, self.shapes, strict=True):
+            table = np.zeros((slots, 3), np.uint64)
+            table[:, 0] = address + np.arange(slots) * size
+            table[:, 1:] = size, self.device
+            tables.append(table)
+        return np.concatenate(tables)
 
     def rows5(self) -> np.ndarray:
-        size = self.slot_bytes
-        rows = [(buffer.ctypes.data, size, 0, size, self.slots) for buffer in self.buffers]
+        both = zip(self.addresses, self.shapes, strict=True)
+        rows = [(address, size, self.device, size, slots) for address, (slots, size) in both]
         return np.array(rows, np.uint64)
 
     def indices(self, pages: np.ndarray, dtype: str) -> np.ndarray:
         """Of `pages` in every region, region after region."""
-        return (np.arange(self.regions)[:, None] * self.slots + pages).ravel().astype(dtype)
+        return (self.starts[:, None] + pages).ravel().astype(dtype)
 
 
 @dataclass
@@ -117,16 +131,28 @@ def armed(mode: str) -> Iterator[None]:
 
 
 class Bench:
-    def __init__(self, pool: tuple[int, int, int], pages: int, repeats: int) -> None:
-        self.mine, self.theirs = Pool(*pool), Pool(*pool)
+    """`pages` of all regions of two pools of these shapes."""
+
+    def __init__(
+        self, shapes: list[tuple[int, int]], pages: int, repeats: int, kind: str = "DRAM"
+    ) -> None:
+        self.mine, self.theirs, self.kind = Pool(shapes, kind), Pool(shapes, kind), kind
         self.repeats, self.times = repeats, Times()
         self.peer = agent_of("peer")
         self.theirs.register(self.peer)
         self.metadata = self.peer.get_agent_metadata()
         random = np.random.default_rng(1)
-        slots = self.mine.slots
+        slots = min(count for count, _ in shapes)
         self.scattered = [random.permutation(slots)[:pages] for _ in range(8)]
         self.run = np.arange(slots - pages, slots)
+
+    def all(self, rounds: int) -> None:
+        self.round("off")  # what is first is slower than it ever is again
+        self.times = Times()
+        for number in range(rounds):
+            for mode in MODES[number % 3 :] + MODES[: number % 3]:
+                self.round(mode)
+        self.alone()
 
     def round(self, mode: str) -> None:
         with armed(mode):
@@ -148,11 +174,11 @@ class Bench:
             for form, rows in (("Nx3", pool.rows3()), ("Nx5", pool.rows5())):
                 for _ in range(3 if form == "Nx3" else self.repeats):
                     with self.times.timed(f"prep_xfer_dlist {form} {side}", mode):
-                        handle = agent.prep_xfer_dlist(name, rows, "DRAM")
+                        handle = agent.prep_xfer_dlist(name, rows, self.kind)
                     agent.release_dlist_handle(handle)
         return (
-            agent.prep_xfer_dlist("", self.mine.rows3(), "DRAM"),
-            agent.prep_xfer_dlist(self.peer.name, self.theirs.rows3(), "DRAM"),
+            agent.prep_xfer_dlist("", self.mine.rows3(), self.kind),
+            agent.prep_xfer_dlist(self.peer.name, self.theirs.rows3(), self.kind),
         )
 
     def making(self, agent: Any, mode: str, local: Any, remote: Any) -> None:
@@ -179,10 +205,10 @@ class Bench:
 
     def alone(self) -> None:
         """The exact check of both sides without NIXL, as `make_prepped_xfer` is checked."""
-        names: list[Region | None] = [None] * self.mine.regions
-        pieces = np.arange(self.mine.regions)
+        names: list[Region | None] = [None] * len(self.mine.shapes)
+        pieces = np.arange(len(self.mine.shapes))
         ours, theirs = (
-            DescriptorList(n, side, side, "DRAM", fold(pool.rows3()), names, lambda: pieces)
+            DescriptorList(n, side, side, self.kind, fold(pool.rows3()), names, lambda: pieces)
             for n, side, pool in ((1, "local", self.mine), (2, "remote", self.theirs))
         )
         for number in range(10 * self.repeats):
@@ -260,13 +286,8 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=2048)
     parser.add_argument("--write", type=Path, help="file for the result")
     asked = parser.parse_args()
-    bench = Bench((asked.regions, asked.slots, asked.bytes), asked.pages, asked.repeats)
-    bench.round("off")  # what is first is slower than it ever is again
-    bench.times = Times()
-    for number in range(asked.rounds):
-        for mode in MODES[number % 3 :] + MODES[: number % 3]:
-            bench.round(mode)
-    bench.alone()
+    bench = Bench([(asked.slots, asked.bytes)] * asked.regions, asked.pages, asked.repeats)
+    bench.all(asked.rounds)
     text = "\n".join(
         [
             "# What the companion adds to NIXL's calls",

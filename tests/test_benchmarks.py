@@ -1,0 +1,46 @@
+"""The benchmarks of the companion run, on a small scale and without a GPU."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+WHY = "the wheel {} is missing"
+
+
+def printed(*command: str) -> list[str]:
+    ran = subprocess.run(
+        [sys.executable, *command],
+        cwd=ROOT,
+        env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    return ran.stdout.splitlines()
+
+
+def test_the_cost_is_told_for_every_call_and_every_aim():
+    pytest.importorskip("nixl", reason=WHY.format("nixl"))
+    small = "--rounds 1 --repeats 2 --regions 4 --slots 64 --pages 16".split()
+    lines = printed("benchmarks/transport_cost.py", *small)
+    assert sum(line.startswith("| prep_xfer_dlist") for line in lines) == 4
+    assert sum(line.startswith("| make_prepped_xfer") for line in lines) == 4
+    assert sum("at most" in line for line in lines) == 6
+
+
+def test_faults_are_told_and_pages_counted_in_host_memory_where_there_is_no_gpu():
+    for wheel in ("nixl", "torch"):
+        pytest.importorskip(wheel, reason=WHY.format(wheel))
+    lines = printed("benchmarks/gpu/transport.py", "--rounds", "0")
+    assert "No CUDA here: all of this ran in host memory." in lines
+    told = "\n".join(lines).split("log: ")
+    assert "248 of 248 pages right, 0 others" in told[1]
+    assert "kvlint says      nothing" in told[1]
+    assert "88 of 248 pages right, 158 others" in told[2]
+    assert "kvlint says      column [KV103]" in told[2]
+    assert "faults of kvlint itself" not in "".join(lines)
