@@ -26,7 +26,7 @@ def printed(*command: str) -> list[str]:
 
 def test_the_cost_is_told_for_every_call_and_every_aim():
     pytest.importorskip("nixl", reason=WHY.format("nixl"))
-    small = "--rounds 1 --repeats 2 --regions 4 --slots 64 --pages 16".split()
+    small = ["--rounds", "1", "--repeats", "2", "--regions", "4", "--slots", "64", "--pages", "16"]
     lines = printed("benchmarks/transport_cost.py", *small)
     assert sum(line.startswith("| prep_xfer_dlist") for line in lines) == 4
     assert sum(line.startswith("| make_prepped_xfer") for line in lines) == 4

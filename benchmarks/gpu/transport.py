@@ -20,9 +20,8 @@ from typing import Any
 import numpy as np
 import torch
 
-HERE = Path(__file__).resolve()
-sys.path.insert(0, str(HERE.parents[1]))
-sys.path.insert(0, str(HERE.parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 os.environ.setdefault("NIXL_LOG_LEVEL", "ERROR")
 
 from transport_cost import Bench, agent_of, machine, table
