@@ -22,23 +22,61 @@ CONSTANT_STRIDE = "KV103"
 def uneven(selection: Selection, other: Selection | None) -> Breach | None:
     """The first region that does not get what its group gets.
 
+    That regions of equally many slots are one group is a guess. Where the other side keeps some
+    of them apart they are several groups, unless both sides were made with one stride.
+
     other  the other side of the transfer, which shows where one region's indices end and what
            was meant, if it is in order
     """
     if selection.columns or not len(selection.indices):
         return None
-    of = selection.of
+    found = _first_uneven(selection, selection.of.groups)
+    if found is None:
+        return None
+    stride = _constant_stride(selection, other)
+    if stride is None and other is not None:
+        found = _first_uneven(selection, _kept_apart(selection, other))
+    return None if found is None else _breach(selection, other, *found, stride)
+
+
+def _first_uneven(
+    selection: Selection, groups: Integers
+) -> tuple[Integers, int, Integers, Integers] | None:
+    """The regions of its group, its number, the slots wanted of it and the slots that it gets."""
     sets = _sets(selection)
-    for group in range(int(of.groups.max(initial=-1)) + 1):
-        members = np.flatnonzero(of.groups == group)
+    for group in range(int(groups.max(initial=-1)) + 1):
+        members = np.flatnonzero(groups == group)
         wanted = _usual([sets.get(int(member)) for member in members])
         if wanted is None:
             continue
         for member in members.tolist():
             found = sets.get(member, wanted[:0])
             if not np.array_equal(found, wanted):
-                return _breach(selection, other, members, member, wanted, found)
+                return members, member, wanted, found
     return None
+
+
+def _kept_apart(selection: Selection, other: Selection) -> Integers:
+    """(R,) the groups, regions kept apart that meet different slots of the other side. Only if
+    each region meets one, else what is where says nothing."""
+    groups = selection.of.groups
+    here, there = _positions(selection.regions), _positions(other.regions)
+    if {part.tobytes() for part in here} != {part.tobytes() for part in there}:
+        return groups
+    finer = np.full(len(groups), -1, np.int64)
+    keys: dict[tuple[int, bytes], int] = {}
+    for part in here:
+        region = int(selection.regions[part[0]])
+        if groups[region] >= 0:
+            key = int(groups[region]), other.slots[part].tobytes()
+            finer[region] = keys.setdefault(key, len(keys))
+    return finer
+
+
+def _positions(regions: Integers) -> list[Integers]:
+    """The positions of each region that stands there, ascending."""
+    order = np.argsort(regions, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(regions[order])) + 1)
 
 
 def _sets(selection: Selection) -> dict[int, Integers]:
@@ -67,9 +105,9 @@ def _breach(
     member: int,
     wanted: Integers,
     found: Integers,
+    stride: int | None,
 ) -> Breach:
     of = selection.of
-    stride = _constant_stride(selection, other)
     position = _first_stray(selection, members, wanted)
     if position is None:
         lacking = np.setdiff1d(wanted, found)

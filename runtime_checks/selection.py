@@ -93,7 +93,9 @@ def _as_array(indices: object) -> NDArray[np.generic] | None:
         if indices.dtype.kind == "O" and all(map(_is_whole, indices.ravel())):
             return _as_array(indices.tolist())
         return indices
-    if isinstance(indices, (Sequence, Set)) and all(map(_is_whole, indices)):
+    if isinstance(indices, (str, bytes)) or not isinstance(indices, (Sequence, Set)):
+        return None
+    if all(map(_is_whole, indices)):
         with suppress(OverflowError):
             return np.array(list(indices), np.int64)
     return None
@@ -195,7 +197,9 @@ def _by_region(of: DescriptorList, indices: Indices) -> Selection | None:
         at += together * each
     if not _each_once(of, regions):
         return None
-    return Selection(of, indices, columns, Blocks(np.array(regions), np.array(counts)))
+    return Selection(
+        of, indices, columns, Blocks(np.array(regions, np.int64), np.array(counts, np.int64))
+    )
 
 
 def _repeats(of: DescriptorList, block: Indices, region: int, slots: Indices) -> bool:

@@ -97,7 +97,7 @@ def layouts(
     for _ in range(draw(st.integers(1, most))):
         length = draw(st.integers(1, 4)) * 4
         stride = length + padding
-        count = draw(counts or st.integers(1, 6))
+        count = draw(st.integers(1, 6) if counts is None else counts)
         device = draw(st.sampled_from([0, 0, 0, 1]))
         at += draw(st.sampled_from([0, 0, 4, 8, 64]))
         laid.append(Laid(at, length, device, stride, count))
