@@ -26,9 +26,20 @@ class Rows:
         regions = selection.of.regions
         begins = regions.addresses_of(selection.regions, selection.slots)
         devices = regions.devices[selection.regions]
-        order = np.lexsort((begins, devices))
         ends = begins + regions.lengths[selection.regions].astype(np.uint64)
+        order = np.lexsort((ends, begins, devices))
         return cls(begins[order], ends[order], devices[order], order)
+
+    def without_repeats(self, sources: Addresses, devices: Integers) -> "Rows":
+        """Without rows that are written from where the next, at least as long, is written from."""
+        kept = np.ones(len(self.begins), np.bool_)
+        kept[:-1] = (
+            (self.begins[1:] != self.begins[:-1])
+            | (self.devices[1:] != self.devices[:-1])
+            | (sources[1:] != sources[:-1])
+            | (devices[1:] != devices[:-1])
+        )
+        return Rows(self.begins[kept], self.ends[kept], self.devices[kept], self.positions[kept])
 
 
 def written_twice(destination: Selection, source: Selection) -> Breach | None:
@@ -58,18 +69,16 @@ def _in_rows(destination: Selection, source: Selection) -> Breach | None:
     if len(destination.indices) < 2 or len(destination.indices) != len(source.indices):
         return None
     rows = Rows.of(destination)
-    same_device = rows.devices[1:] == rows.devices[:-1]
-    clash = np.flatnonzero(same_device & (rows.begins[1:] < rows.ends[:-1]))
-    if not len(clash):
-        return None
     sources = source.of.regions.addresses_of(source.regions, source.slots)
-    for number in clash:
-        one, other = sorted((int(rows.positions[number]), int(rows.positions[number + 1])))
-        whole = rows.begins[number] == rows.begins[number + 1]
-        if whole and sources[one] == sources[other]:
-            continue
-        return _breach(destination, source, one, other, whole=bool(whole))
-    return None
+    devices = source.of.regions.devices[source.regions]
+    rows = rows.without_repeats(sources[rows.positions], devices[rows.positions])
+    clash = (rows.devices[1:] == rows.devices[:-1]) & (rows.begins[1:] < rows.ends[:-1])
+    if not clash.any():
+        return None
+    number = int(clash.argmax())
+    one, other = sorted((int(rows.positions[number]), int(rows.positions[number + 1])))
+    whole = rows.begins[number] == rows.begins[number + 1]
+    return _breach(destination, source, one, other, whole=bool(whole))
 
 
 def _breach(

@@ -85,7 +85,7 @@ class InFlight:
             others = table.writers[slots]
             if others.any():
                 at = int(np.flatnonzero(others)[0])
-                position = _position(selection, table, at)
+                position = _position(selection, slots, at)
                 return Clash(int(others[at]), position)
             suspects.update(*(tangled.members for tangled in table.tangled))
         if _is_loose(selection):
@@ -181,10 +181,10 @@ def _is_loose(selection: Selection) -> bool:
     return bool((selection.of.groups[blocks.regions] < 0).any())
 
 
-def _position(selection: Selection, table: Table, at: int) -> int:
+def _position(selection: Selection, column: Indices, at: int) -> int:
     """Where in the indices the column's entry first stands."""
-    first = int(table.regions.addresses[0])
-    region = int(np.flatnonzero(selection.of.regions.addresses == np.uint64(first))[0])
+    group = next(group for group, slots in selection.columns.items() if slots is column)
+    region = int(np.flatnonzero(selection.of.groups == group)[0])
     if selection.blocks is None:
         return at * len(selection.of.regions)
     before = np.flatnonzero(selection.blocks.regions == region)[0]
