@@ -115,6 +115,18 @@ def rows5(parts: Sequence[Bytes], counts: Sequence[int] | None = None) -> np.nda
     return np.array(rows, np.uint64)
 
 
+def described(host: Host, parts: Sequence[Bytes]) -> Any:
+    """NIXL's own descriptor object, one row a slot."""
+    return host.agent.get_xfer_descs(rows3(parts), "DRAM")
+
+
+def tensors(parts: Sequence[Bytes]) -> list[Any]:
+    """A tensor a slot, each a view of its region; prepared with `kind=None`."""
+    import torch
+
+    return [slot for part in parts for slot in torch.from_numpy(part)]
+
+
 def starts(parts: Sequence[Bytes]) -> list[int]:
     """The index of each region's slot 0 in a list of all slots."""
     return list(itertools.accumulate((len(part) for part in parts), initial=0))[:-1]

@@ -40,7 +40,7 @@ class Side:
     meant: tuple[tuple[int, int], ...]
 
     def rows(self) -> np.ndarray:
-        """The list as NIXL takes it."""
+        """The list as an array: Nx5 in that form, else Nx3."""
         if self.form == "Nx5":
             rows = [(run.address, run.length, 0, run.stride, run.count) for run in self.runs]
             return np.array(rows, np.uint64)

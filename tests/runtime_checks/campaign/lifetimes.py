@@ -242,6 +242,20 @@ def released_in_flight(stage: Stage, faulty: bool) -> Told | None:
     return Told(frozenset({"released-in-flight"}), stage.places(side))
 
 
+@story("never polled")
+def never_polled(stage: Stage, faulty: bool) -> Told | None:
+    """Done long since, and released without having been asked: no notification has left."""
+    handle = stage.make()
+    in_flight = stage.post(handle)
+    if faulty:
+        stage.settle()
+    else:
+        stage.finish(handle)
+    stage.release(handle)
+    side = "remote" if stage.operation == "WRITE" else "local"
+    return Told(frozenset({"never-polled"}), stage.places(side)) if in_flight else None
+
+
 @story("deregistration in flight")
 def deregistered_in_flight(stage: Stage, faulty: bool) -> Told | None:
     handle = stage.make()

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
+from tests.runtime_checks.campaign.calls import Call
 from tests.runtime_checks.campaign.judge import Ear, Place, named, past_ends, placed, wrong_places
 from tests.runtime_checks.campaign.lifetimes import CRASHES, STORIES, Stage
 from tests.runtime_checks.campaign.mutators import BEYOND, MUTATORS, Scene
@@ -116,9 +116,11 @@ class Campaign:
         calls = [world.by_least(peer) if least else world.right(peer) for peer in chosen]
         self._twin(world, *calls)
 
-    def _twin(self, world: World, *calls: Any) -> None:
+    def _twin(self, world: World, *calls: Call) -> None:
         effects = [(call.peer, _sure(effect(call))) for call in calls]
-        landed = world.landed(lambda: world.run(*calls), *effects)
+        described = len(calls) == 1 and world.random.random() < 0.1
+        run = world.run_described if described else world.run
+        landed = world.landed(lambda: run(*calls), *effects)
         self.tally.transfers += len(calls)
         if not landed:
             self.tally.alarms.append(f"bytes of a right transfer are wrong: {world.shape}")

@@ -11,7 +11,7 @@ from typing import Literal
 from hypothesis import strategies as st
 
 Layout = Literal["apart", "touching", "one"]
-Form = Literal["Nx3", "Nx5"]
+Form = Literal["Nx3", "Nx5", "object"]
 Operation = Literal["WRITE", "READ"]
 
 
@@ -77,4 +77,4 @@ def shapes(draw: st.DrawFn) -> Shape:
     )
 
 
-FORMS = st.sampled_from(("Nx3", "Nx5"))
+FORMS = st.sampled_from(("Nx3", "Nx5", "object"))

@@ -12,7 +12,7 @@ from kvlint.geometry import Geometry, Region
 from kvlint.runtime_checks import declare
 from tests.runtime_checks.campaign.calls import Call, Selection, Side, flat, runs, starts, typed
 from tests.runtime_checks.campaign.memory import Memory
-from tests.runtime_checks.campaign.oracle import Effect, after
+from tests.runtime_checks.campaign.oracle import Effect, after, taken
 from tests.runtime_checks.campaign.shapes import Shape
 from tests.runtime_checks.hosts import Host
 
@@ -55,12 +55,16 @@ class World:
         self.initiator.meet(*self.peers)
         self.messages = 0
         form, other = shape.forms
-        rows = [Side(runs(self.mine), form, [], ()).rows()]
-        rows += [Side(runs(memory), other, [], ()).rows() for memory in self.theirs]
+        sides = [Side(runs(self.mine), form, [], ())]
+        sides += [Side(runs(memory), other, [], ()) for memory in self.theirs]
         hosts = [None, *self.peers]
-        self.lists = [
-            self.initiator.prepare(host, table) for host, table in zip(hosts, rows, strict=True)
-        ]
+        self.lists = [self._prepared(*both) for both in zip(hosts, sides, strict=True)]
+
+    def _prepared(self, host: Host | None, side: Side) -> Any:
+        rows = side.rows()
+        if side.form == "object":
+            rows = self.initiator.agent.get_xfer_descs(rows, "DRAM")
+        return self.initiator.prepare(host, rows)
 
     def _memory(self, slots: list[int]) -> Memory:
         cuts = [(slots[g], self.shape.groups[g].item, g) for g in self.shape.order]
@@ -125,6 +129,18 @@ class World:
         agent.transfer(handle)
         return Running(call, handle)
 
+    def run_described(self, call: Call) -> None:
+        """The same in one call, without prepared lists."""
+        agent, objects = self.initiator.agent, []
+        for side in (call.local, call.remote):
+            addresses, lengths = (column[taken(side.indices)] for column in side.descriptors())
+            rows = np.stack([addresses, lengths, np.zeros_like(addresses)], axis=1)
+            objects.append(agent.get_xfer_descs(rows.astype(np.uint64), "DRAM"))
+        handle = agent.initialize_xfer(call.operation, *objects, self.peers[call.peer].name, b"all")
+        agent.transfer(handle)
+        self.initiator.finish(handle, *self.peers)
+        agent.release_xfer_handle(handle)
+
     @contextmanager
     def _list(self, number: int, side: Side) -> Iterator[Any]:
         """The world's own list where the call has that one, else one of its own."""
@@ -132,7 +148,7 @@ class World:
         if side.runs == runs(memory) and side.form == self.shape.forms[bool(number)]:
             yield self.lists[number]
             return
-        handle = self.initiator.prepare(host, side.rows())
+        handle = self._prepared(host, side)
         try:
             yield handle
         finally:
