@@ -271,24 +271,23 @@ class Extents:
         length, stride = int(regions.lengths[number]), int(regions.strides[number])
         device, slot = int(regions.devices[number]), 0
         found: list[int] = []
-        at = address
-        while True:
-            ends = [
-                int(self.ends[piece])
-                for piece in np.flatnonzero(self.starts == np.uint64(at)).tolist()
-                if int(self.devices[piece]) == device and int(self.ends[piece]) > at
-            ]
-            if not ends:
-                return found, False
+        holding = [at for at in self._around(address) if int(self.devices[at]) == device]
+        while holding:
             if slot:
                 found.append(slot)
-            nearest = min(ends)
+            nearest = min(int(self.ends[piece]) for piece in holding)
             if nearest >= end:
                 return found, nearest < end + stride
             slot = -((address - nearest) // stride)
             if address + (slot - 1) * stride + length > nearest:
-                return found, False
+                break
             at = address + slot * stride
+            holding = [
+                piece
+                for piece in np.flatnonzero(self.starts == np.uint64(at)).tolist()
+                if int(self.devices[piece]) == device and int(self.ends[piece]) > at
+            ]
+        return found, False
 
 
 NOTHING: Final = Extents(
@@ -296,14 +295,15 @@ NOTHING: Final = Extents(
 )
 
 
-def cut(regions: Regions, extents: Extents) -> Regions:
+def cut(regions: Regions, extents: Extents, *, listed: bool = True) -> Regions:
     """The same list with a new region wherever a piece of memory begins, for regions that go
     over several pieces: buffers that happen to lie beside each other, or evenly apart, look like
     one, also where the last of them is not listed to its end.
 
     A piece with which another region of the list begins is that region's: what reaches into it
-    has run past its own end, and is left as it is. Unless it fills that piece and something else
-    comes next in the list: then the piece is listed twice.
+    has run past its own end, and is left as it is. Unless it fills that piece, and what comes
+    next in the list is something else, or a whole piece: then the piece is listed twice. Where
+    they are not `listed` regions but any runs of slots, no piece is another's.
     """
     if not len(extents) or not len(regions):
         return regions
@@ -313,20 +313,30 @@ def cut(regions: Regions, extents: Extents) -> Regions:
     several = np.flatnonzero((inner > 0) & (regions.slots > 1)).tolist()
     if not several:
         return regions
-    begun = set(zip(regions.addresses.tolist(), regions.devices.tolist(), strict=True))
+    begun: set[tuple[int, int]] = set()
+    if listed:
+        begun = set(zip(regions.addresses.tolist(), regions.devices.tolist(), strict=True))
     new: list[int] = []
     for number in several:
         address, stride = int(regions.addresses[number]), int(regions.strides[number])
         device, start = int(regions.devices[number]), int(regions.starts[number])
         slots, filled = extents.seams(regions, number)
         edges = [address + slot * stride for slot in slots]
-        follows = number + 1 < len(regions) and int(regions.addresses[number + 1]) in edges
+        twice = filled and not _runs_past(edges, regions, number + 1, extents)
         new += [
             start + slot
             for slot, edge in zip(slots, edges, strict=True)
-            if (filled and not follows) or (edge, device) not in begun
+            if twice or (edge, device) not in begun
         ]
     return started(regions, np.array(new, np.int64))
+
+
+def _runs_past(edges: list[int], regions: Regions, number: int, extents: Extents) -> bool:
+    """Whether the region of that number begins at one of the edges, and is no whole piece."""
+    if number == len(regions) or int(regions.addresses[number]) not in edges:
+        return False
+    slots, filled = extents.seams(regions, number)
+    return bool(slots) or not filled
 
 
 def started(regions: Regions, new: Integers) -> Regions:

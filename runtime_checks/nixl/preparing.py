@@ -129,9 +129,10 @@ class Preparing:
             nowhere = np.full(len(rows), -1, np.int64)
             pieces = lambda: nowhere  # noqa: E731
         of = DescriptorList(next(_NUMBERS), side, owner_name, kind, regions, named, pieces)
-        found = wraps(of, wrapped) if wrapped is not None else past_declared(of)
-        if found is None and wrapped is None and prepped:
-            found = run_into_next(of)
+        found = wraps(of, wrapped) if wrapped is not None else None
+        if found is None and prepped:
+            # Runs of pages that one transfer describes may go on from one region into the next.
+            found = past_declared(of) or run_into_next(of)
         if found is not None:
             of.breaches.append(found)
         version = owner.registrations.version if owner else 0
@@ -159,12 +160,12 @@ def _placed(
 ) -> tuple[Regions, list[Any], Callable[[], Integers], list[Registration]]:
     """The rows cut where the memory is, with the declared region of each, and what holds them.
 
-    What one transfer alone describes is left as it came: any runs of pages, which are no regions.
+    What one transfer alone describes are any runs of pages: no regions but those declared.
     """
     geometry = declared(name)
     known = list(geometry.regions) if geometry else []
     known_extents = Extents.of([(r.address, r.length, r.device) for r in known])
-    regions = cut(rows, known_extents) if prepped else rows
+    regions = cut(rows, known_extents, listed=prepped)
     held: list[Registration] = []
     pieces: Callable[[], Integers]
     if owner is not None:

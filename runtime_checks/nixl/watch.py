@@ -193,7 +193,8 @@ class Watch:
         local = self.prepare(agent, "", objects[0], None, stack, prepped=False)
         remote = self.prepare(agent, remote_name, objects[1], None, stack, prepped=False)
         if local is not None and remote is not None:
-            for side in (local, remote):
+            making.sides = (local, remote)
+            for side in making.sides:
                 for breach in side.of.breaches:
                     making.tell(breach, side)
             making.check((local, remote), None, notification, next(self.flights.numbers))

@@ -105,6 +105,8 @@ class Selection:
     def draw(cls, mine: Memory, theirs: Memory, random: Random) -> "Selection":
         counts = [_counts(memory) for memory in (mine, theirs)]
         numbers = [random.randint(1, min(12, *both)) for both in zip(*counts, strict=True)]
+        if random.random() < 0.5:  # one page list for all
+            numbers = [min(numbers)] * len(numbers)
         chosen = [
             tuple(_slots(count, number, random) for count, number in zip(own, numbers, strict=True))
             for own in counts
