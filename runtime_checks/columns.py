@@ -23,7 +23,8 @@ def uneven(selection: Selection, other: Selection | None) -> Breach | None:
     """The first region that does not get what its group gets.
 
     That regions of equally many slots are one group is a guess. Where the other side keeps some
-    of them apart they are several groups, unless both sides were made with one stride.
+    of them apart they are several groups, unless both sides were made with one stride. Groups
+    that an adapter has declared are no guess.
 
     other  the other side of the transfer, which shows where one region's indices end and what
            was meant, if it is in order
@@ -59,16 +60,17 @@ def _first_uneven(
 def _kept_apart(selection: Selection, other: Selection) -> Integers:
     """(R,) the groups, regions kept apart that meet different slots of the other side. Only if
     each region meets one, else what is where says nothing."""
-    groups = selection.of.groups
+    of, groups = selection.of, selection.of.groups
     here, there = _positions(selection.regions), _positions(other.regions)
     if {part.tobytes() for part in here} != {part.tobytes() for part in there}:
         return groups
+    met = {int(selection.regions[part[0]]): other.slots[part].tobytes() for part in here}
     finer = np.full(len(groups), -1, np.int64)
-    keys: dict[tuple[int, bytes], int] = {}
-    for part in here:
-        region = int(selection.regions[part[0]])
-        if groups[region] >= 0:
-            key = int(groups[region]), other.slots[part].tobytes()
+    keys: dict[tuple[int, bytes | None], int] = {}
+    for region, group in enumerate(groups.tolist()):
+        known = of.declared[region] is not None
+        if group >= 0 and (known or region in met):
+            key = group, None if known else met[region]
             finer[region] = keys.setdefault(key, len(keys))
     return finer
 
