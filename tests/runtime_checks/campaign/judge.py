@@ -45,7 +45,7 @@ def wrong_places(right: Call, faulty: Call, mine: Memory, theirs: Memory) -> fro
     found: set[Place] = set()
     for side, memory in memories.items():
         one = faulty.side(side)
-        wrong = differ["local"] | differ["remote"] | _rest(memory, one.meant, differ[side])
+        wrong = differ["local"] | differ["remote"] | _rest(memory, one, differ[side])
         for places in (one.meant, hits(one, memory), listed(one), _owned(one, memory)):
             found |= {(side, *place) for at in wrong if (place := places[at]) is not None}
     for side, memory in memories.items():
@@ -53,30 +53,35 @@ def wrong_places(right: Call, faulty: Call, mine: Memory, theirs: Memory) -> fro
     return frozenset(found)
 
 
+def _together(memory: Memory, runs: Sequence[Run]) -> list[list[int]]:
+    """What may pass for a group: regions of one, and those that the list gives as many slots."""
+    groups = [memory.group(number) for number in {cut.group for cut in memory.regions}]
+    counts = {run.count for run in runs}
+    return groups + [[n for n, run in enumerate(runs) if run.count == count] for count in counts]
+
+
 def _lacking(side: str, found: set[Place], memory: Memory, runs: Sequence[Run]) -> set[Place]:
-    """A slot that one region of a group gets in error is one that the others lack: those of the
-    group, and those that the list gives as many slots."""
-    groups = [memory.group(cut.group) for cut in memory.regions]
-    alike = [[n for n, one in enumerate(runs) if one.count == run.count] for run in runs]
+    """A slot that one region of a group gets in error is one that the others lack."""
     return {
         (side, member, slot)
         for place, region, slot in found
         if place == side
-        for members in (groups, alike)
-        if region < len(members)
-        for member in members[region]
+        for members in _together(memory, runs)
+        if region in members
+        for member in members
     }
 
 
-def _rest(memory: Memory, meant: Sequence[tuple[int, int]], wrong: set[int]) -> set[int]:
+def _rest(memory: Memory, one: Side, wrong: set[int]) -> set[int]:
     """The positions of groups of which half the regions or more are wrong."""
-    strayed = {meant[at][0] for at in wrong}
+    strayed = {one.meant[at][0] for at in wrong}
     lost = {
-        cut.group
-        for cut in memory.regions
-        if 2 * len(strayed & set(memory.group(cut.group))) >= len(memory.group(cut.group))
+        member
+        for members in _together(memory, one.runs)
+        if 2 * len(strayed & set(members)) >= len(members)
+        for member in members
     }
-    return {at for at, (region, _) in enumerate(meant) if memory.regions[region].group in lost}
+    return {at for at, (region, _) in enumerate(one.meant) if region in lost}
 
 
 def _owned(side: Side, memory: Memory) -> list[tuple[int, int] | None]:

@@ -91,12 +91,15 @@ def after(
     return words
 
 
-def another_request(call: Call, mine: Memory, theirs: Memory, *, declared: bool) -> bool:
+def another_request(
+    call: Call, mine: Memory, theirs: Memory, *, declared: bool, apart: bool = True
+) -> bool:
     """Whether this is the right call of some other request, which nothing can tell from it.
 
     So it is where on either side all regions of a group get the same slots, each is paired with
     its counterpart, and nothing is written twice. Groups are what can be known of them: what is
-    declared, else regions that the list gives equally many slots.
+    declared, else regions that the list gives equally many slots, unless the other side keeps
+    them `apart` by other slots.
     """
     done = effect(call)
     if done is None or done.repeats():
@@ -109,14 +112,23 @@ def another_request(call: Call, mine: Memory, theirs: Memory, *, declared: bool)
         runs = call.side(name).runs
         if len(runs) != len(memory.regions):
             return False
-        slots: dict[int, list[int]] = {}
-        for place in reached[name]:
-            if place is not None:
-                slots.setdefault(place[0], []).append(place[1])
-        columns: dict[int, set[tuple[int, ...]]] = {}
+        slots, others = _by_region(reached[name]), _by_region(reached[_OTHER[name]])
+        columns: dict[object, set[tuple[int, ...]]] = {}
         for region, (cut, run) in enumerate(zip(memory.regions, runs, strict=True)):
-            group = cut.group if declared else run.count
+            guess = run.count, tuple(others.get(region, ())) if apart else ()
+            group = cut.group if declared else guess
             columns.setdefault(group, set()).add(tuple(sorted(slots.get(region, ()))))
         if any(len(column) > 1 for column in columns.values()):
             return False
     return True
+
+
+_OTHER = {"local": "remote", "remote": "local"}
+
+
+def _by_region(places: list[Place | None]) -> dict[int, list[int]]:
+    slots: dict[int, list[int]] = {}
+    for place in places:
+        if place is not None:
+            slots.setdefault(place[0], []).append(place[1])
+    return slots

@@ -1,5 +1,6 @@
 """The campaign: right transfers that must be silent, and faults that must be found."""
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -50,10 +51,12 @@ class Campaign:
         """`each`: right transfers in one geometry."""
         self.transfers, self.mutants, self.seed, self.each = transfers, mutants, number, each
         self.tally, self.ear = Tally(), Ear()
-        self.fleet = Fleet()
+        self.fleet, self.worlds = Fleet(), 0
+        # Of mutants in one geometry: so many that both numbers are reached together, or nearly.
+        self.share = min(24, math.ceil(mutants * each / max(1, transfers - mutants)))
 
     def run(self, progress: Callable[[Tally], None] = lambda tally: None) -> Tally:
-        most = max(1, self.transfers // self.each, self.mutants // 4) * 4
+        most = 100 + 4 * (self.transfers // self.each + self.mutants)
 
         @seed(self.seed)
         @settings(
@@ -76,33 +79,30 @@ class Campaign:
         return self.tally.transfers >= self.transfers and self.tally.mutants >= self.mutants
 
     def _play(self, shape: Shape) -> None:
+        self.worlds += 1
+        if self.worlds % 40 == 0:  # UCX keeps the sockets of peers that are gone
+            self.fleet = Fleet()
         world = World(self.fleet, shape)
         self._silent("preparing", shape)
         for _ in range(self.each):
             self._right(world, world.random.randrange(1, 1 + shape.peers))
         barren: set[str] = set()
-        while self._behind() and len(barren) < len(KINDS) - len(CRASHES):
-            kind = self._rarest(barren)
-            before = self.tally.kinds[kind].mutants
+        end = min(self.mutants, self.tally.mutants + self.share)
+        while self.tally.mutants < end and (kind := self._rarest(barren)):
+            before = self.tally.mutants
             if kind in STORIES:
                 self._story(kind, world.random)
             else:
                 self._mutant(kind, world)
-            if self.tally.kinds[kind].mutants == before:
+            if self.tally.mutants == before:
                 barren.add(kind)
         world.close()
         self._silent("closing", shape)
 
-    def _behind(self) -> bool:
-        """Mutants keep step with transfers."""
-        done = self.tally.transfers / max(1, self.transfers)
-        return self.tally.mutants < min(1.0, done) * self.mutants
-
-    def _rarest(self, barren: set[str]) -> str:
+    def _rarest(self, barren: set[str]) -> str | None:
         """Kinds get equal shares, except where a geometry has no room for them."""
-        kinds = self.tally.kinds
         possible = [k for k in KINDS if k not in barren and (self.ear.hears or k not in CRASHES)]
-        return min(possible or KINDS, key=lambda kind: kinds[kind].mutants)
+        return min(possible, key=lambda kind: self.tally.kinds[kind].mutants, default=None)
 
     def _silent(self, what: str, about: object) -> None:
         for record in self.ear.said():
@@ -140,7 +140,8 @@ class Campaign:
             count.dropped["same bytes"] += 1
             return
         declared = world.shape.layout == "one"
-        other = another_request(fault.call, mine, theirs, declared=declared)
+        apart = kind != "constant stride, both sides"
+        other = another_request(fault.call, mine, theirs, declared=declared, apart=apart)
         if other and "index-dtype" not in fault.checks:
             count.dropped["another request"] += 1
             return

@@ -17,7 +17,7 @@ def result(nixl: Any) -> dict[str, Any]:
     """In a process of its own: what UCX is told counts for all agents of a process."""
     command = [sys.executable, "-m", "tests.runtime_checks.campaign", "--json"]
     ran = subprocess.run(
-        [*command, "--transfers", "1500", "--mutants", "400", "--seed", "1"],
+        [*command, "--transfers", "1500", "--mutants", "400", "--each", "16", "--seed", "1"],
         cwd=ROOT,
         capture_output=True,
         text=True,
