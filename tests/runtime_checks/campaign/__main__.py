@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 
 
 def main() -> int:
@@ -15,6 +16,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--each", type=int, default=40, help="right transfers in one geometry")
     parser.add_argument("--unarmed", action="store_true", help="what plain NIXL does")
+    parser.add_argument("--write", type=Path, help="file for the result")
     parser.add_argument("--json", action="store_true", help="one object instead of the table")
     asked = parser.parse_args()
 
@@ -23,7 +25,7 @@ def main() -> int:
     os.environ.setdefault("NIXL_LOG_LEVEL", "FATAL")
     from kvlint.runtime_checks import arm, status
     from tests.runtime_checks.campaign.run import Campaign, Tally
-    from tests.runtime_checks.campaign.table import table
+    from tests.runtime_checks.campaign.table import document
 
     if not asked.unarmed:
         arm("log")
@@ -52,14 +54,11 @@ def main() -> int:
             )
         )
     else:
-        print(table(tally))
-        print(
-            f"\n{tally.transfers} right transfers, {len(tally.alarms)} of them not silent or wrong;"
-            f" {tally.mutants} mutants; seed {asked.seed}, {time.monotonic() - began:.0f} s"
-        )
-        for line in (tally.alarms + tally.missed)[:50]:
-            print(line[:1500])
-        print(f"errors of the companion itself: {errors or 'none'}")
+        numbers = f"--transfers {asked.transfers} --mutants {asked.mutants} --seed {asked.seed}"
+        text = document(tally, errors, numbers, time.monotonic() - began)
+        print(text)
+        if asked.write:
+            asked.write.write_text(text + "\n", encoding="utf-8")
     return int(bool(tally.missed or tally.alarms or errors))
 
 
