@@ -139,7 +139,7 @@ class Flights:
             return Verdict()
         if self._moving(transfer):
             breach = lifetimes.released(transfer, dropped=dropped)
-        elif not transfer.polls:
+        elif self._unpolled(transfer):
             breach = lifetimes.never_polled(transfer)
         else:
             return Verdict()
@@ -190,13 +190,17 @@ class Flights:
     def at_exit(self) -> None:
         """Transfers that were posted and never asked about."""
         for transfer in list(self._transfers.values()):
-            if transfer.state == MOVING and not transfer.polls:
+            if transfer.state == MOVING and self._unpolled(transfer):
                 sites = [Site("make_prepped_xfer", transfer.stack)]
                 breach = self._teller.run(
                     NEVER_POLLED.name, partial(lifetimes.never_polled, transfer)
                 )
                 if breach is not None:
                     self._teller.tell(breach, sites, transfer.agent, transfer.peer, transfer)
+
+    def _unpolled(self, transfer: Transfer) -> bool:
+        """Unless nobody counts any more."""
+        return not transfer.polls and self._policy.armed("polling")
 
     def _overlap(self, agent: Agent, transfer: Transfer) -> Violation | None:
         with self.lock:

@@ -7,6 +7,7 @@ raises or returns is what NIXL raises or returns, unless a violation is raised i
 
 import functools
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import ModuleType
@@ -70,6 +71,7 @@ class Hooks:
             self._status[f"{class_name}.{name}"] = "missing: this version of NIXL has none"
             return
         checked = make(original)
+        checked.__qualname__ = original.__qualname__
 
         @functools.wraps(original)
         def method(*args: Any, **kwargs: Any) -> Any:
@@ -99,6 +101,8 @@ class Around:
         self._watch = watch
         self._policy = policy
         self._module = module
+        # What `get_xfer_descs` has made last, for the call that it was made in.
+        self._latest = threading.local()
         self._refused = module.nixlBind.nixlInvalidParamError
 
     def _note(self, moment: str, take: Callable[..., Any], *args: Any) -> Any:
@@ -180,6 +184,7 @@ class Around:
         def get_xfer_descs(agent: Any, /, descs: Any, *args: Any, **kwargs: Any) -> Any:
             made = original(agent, descs, *args, **kwargs)
             self._note("lists", self._watch.rows_made, made, descs)
+            self._latest.made = made
             return made
 
         return get_xfer_descs
@@ -211,14 +216,16 @@ class Around:
             *args: Any,
             **kwargs: Any,
         ) -> Any:
-            stack, given = here(), xfer_list
-            if not (isinstance(given, np.ndarray) and given.shape[1:] == (_STRIDED,)):
-                # As NIXL does it first thing; made here, the object is known.
-                given = agent.get_xfer_descs(xfer_list, mem_type)
-                given = xfer_list if given is None else given
-            see = functools.partial(
-                self._note, "lists", self._watch.prepare, agent, agent_name, given, mem_type, stack
-            )
+            stack = here()
+            self._latest.made = None
+            strided = isinstance(xfer_list, np.ndarray) and xfer_list.shape[1:] == (_STRIDED,)
+
+            def see() -> Any:
+                # Of anything but strided rows NIXL makes an object first thing.
+                given = xfer_list if strided else self._latest.made
+                return self._note(
+                    "lists", self._watch.prepare, agent, agent_name, given, mem_type, stack
+                )
 
             def reasons() -> list[str]:
                 prepared = see()
@@ -226,8 +233,9 @@ class Around:
                 return [reason] if reason else []
 
             with self._explained(reasons):
-                handle = original(agent, agent_name, given, mem_type, *args, **kwargs)
+                handle = original(agent, agent_name, xfer_list, mem_type, *args, **kwargs)
             prepared = see()
+            self._latest.made = None
             if prepared is not None:
                 violation = self._note("lists", self._watch.prepared, handle, prepared)
                 if violation is not None:
