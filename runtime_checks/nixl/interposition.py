@@ -100,7 +100,6 @@ class Around:
     def __init__(self, watch: Watch, policy: Policy, module: ModuleType) -> None:
         self._watch = watch
         self._policy = policy
-        self._module = module
         # What `get_xfer_descs` has made last, for the call that it was made in.
         self._latest = threading.local()
         self._refused = module.nixlBind.nixlInvalidParamError
@@ -401,19 +400,18 @@ class Around:
         def update_notifs(agent: Any, /, *args: Any, **kwargs: Any) -> Any:
             before = self._note("notifications", _unread, agent)
             messages = original(agent, *args, **kwargs)
-            self._note("notifications", self._watch.unread, agent, before)
+            self._note("notifications", self._watch.unread, agent, before, messages)
             return messages
 
         return update_notifs
 
     def nixl_agent_check_remote_xfer_done(self, original: Method) -> Method:
         def check_remote_xfer_done(agent: Any, /, *args: Any, **kwargs: Any) -> Any:
-            # The call takes the notification out that it finds, so it is looked at before.
-            self._note("notifications", self._module.nixl_agent.update_notifs, agent)
-            before = self._note("notifications", _unread, agent)
-            done = original(agent, *args, **kwargs)
-            self._note("notifications", self._watch.unread, agent, before)
-            return done
+            # The call takes the notification out that it finds, so it is seen where it arrives.
+            def arrived(before: Any, after: Any) -> None:
+                self._note("notifications", self._watch.unread, agent, before, after)
+
+            return original(_Overheard(agent, arrived), *args, **kwargs)
 
         return check_remote_xfer_done
 
@@ -484,6 +482,24 @@ _HOOKED: Final[Mapping[str, tuple[str, ...]]] = {
 def _raise(verdict: Verdict | None) -> None:
     if verdict is not None and verdict.raises is not None:
         raise verdict.raises
+
+
+class _Overheard:
+    """Stands for an agent in one call of its own, and tells what notifications NIXL gave it."""
+
+    def __init__(self, agent: Any, arrived: Callable[[Any, Any], None]) -> None:
+        vars(self).update(_it=agent, _arrived=arrived, agent=self)
+
+    def getNotifs(self, unread: Any, *args: Any) -> Any:  # noqa: N802 (NIXL's name)
+        now = self._it.agent.getNotifs(unread, *args)
+        self._arrived(unread, now)
+        return now
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(vars(self)["_it"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(vars(self)["_it"], name, value)
 
 
 def _unread(agent: Any) -> dict[Any, list[bytes]]:

@@ -232,11 +232,11 @@ class Watch:
                 entry = Notified(name, known.name, as_name(sender), now())
                 self._policy.recorder.append(entry)
 
-    def unread(self, agent: Any, before: Messages) -> None:
+    def unread(self, agent: Any, before: Messages, now: Messages) -> None:
         """The agent's own collection, in which notifications stay until they are asked for, has
-        grown since it was as before."""
+        grown."""
         new: Messages = {}
-        for sender, texts in agent.notifs.items():
+        for sender, texts in now.items():
             old = list(before.get(sender, ()))
             new[sender] = [text for text in texts if not _taken(old, text)]
         self.notified(agent, new)

@@ -1,0 +1,220 @@
+"""Transfers that are really in flight: UCX moves bytes by TCP, `transfer` returns before the end.
+
+Each scenario is a function that gets a fresh pair of hosts; what was found in it is told as JSON.
+"""
+
+import gc
+import json
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from nixl._bindings import NIXL_IN_PROG, nixlRepostActiveError
+
+from kvlint import runtime_checks
+from kvlint.runtime_checks import arming
+from kvlint.runtime_checks.violations import Violation
+from tests.runtime_checks.hosts import Host, fill, regions, rows3, rows5
+
+SCENARIOS: list[Callable[["Stage"], None]] = []
+SLOTS, LENGTH = 8, 4 << 20
+KEPT: list[Any] = []
+"""What bytes may still be moved to after a scenario has ended."""
+
+
+def scenario(play: Callable[["Stage"], None]) -> Callable[["Stage"], None]:
+    SCENARIOS.append(play)
+    return play
+
+
+class Stage:
+    """Two hosts with two regions each, large enough that a transfer takes a while."""
+
+    def __init__(self) -> None:
+        self.one, self.other = (
+            Host(name, regions([SLOTS, SLOTS], LENGTH)) for name in ("here", "there")
+        )
+        for host in (self.one, self.other):
+            host.register()
+        self.one.meet(self.other)
+        self.local = self.one.prepare(None, rows5(self.one.regions))
+        self.remote = self.one.prepare(self.other, rows5(self.other.regions))
+        # The connection is made by the first transfer, which is small.
+        self.one.finish(self.post([0], [0], whole=False))
+
+    def post(self, ours: list[int], theirs: list[int], *, whole: bool = True) -> Any:
+        both = ([*side, *(slot + SLOTS for slot in side)] for side in (ours, theirs))
+        mine, peers = both
+        handle = self.one.agent.make_prepped_xfer(
+            "WRITE", self.local, mine, self.remote, peers, b"m"
+        )
+        status = self.one.agent.transfer(handle)
+        assert status == "PROC" or not whole, "nothing is in flight"
+        return handle
+
+    def wait(self, handle: Any) -> None:
+        """Until the bytes are there, without a question that the engine would ask."""
+        while handle._agent.getXferStatus(handle._handle) == NIXL_IN_PROG:
+            time.sleep(0.01)
+
+
+@scenario
+def right(stage: Stage) -> None:
+    stage.one.finish(stage.post([1, 2, 3], [4, 5, 6]))
+
+
+@scenario
+def released(stage: Stage) -> None:
+    KEPT.append(stage)
+    stage.post([1, 2, 3, 4], [1, 2, 3, 4]).release()
+
+
+@scenario
+def dropped(stage: Stage) -> None:
+    KEPT.append(stage)
+    stage.post([1, 2, 3, 4], [1, 2, 3, 4])
+
+
+@scenario
+def dropped_while_collecting(stage: Stage) -> None:
+    KEPT.append(stage)
+    cycle: list[Any] = [stage.post([1, 2, 3, 4], [1, 2, 3, 4])]
+    cycle.append(cycle)
+    del cycle
+    gc.collect(0)
+
+
+@scenario
+def deregistered_at_the_source(stage: Stage) -> None:
+    handle = stage.post([1, 2, 3], [1, 2, 3])
+    stage.one.deregister(1)
+    stage.one.finish(handle)
+
+
+@scenario
+def deregistered_at_the_destination(stage: Stage) -> None:
+    handle = stage.post([1, 2, 3], [1, 2, 3])
+    stage.other.deregister(1)
+    stage.one.finish(handle)
+
+
+@scenario
+def deregistered_elsewhere(stage: Stage) -> None:
+    unused = np.zeros(4096, np.uint8)
+    stage.one.register_bytes(unused.ctypes.data, unused.nbytes)
+    handle = stage.post([1, 2, 3], [1, 2, 3])
+    stage.one.deregister(2)
+    stage.one.finish(handle)
+
+
+@scenario
+def deregistered_afterwards(stage: Stage) -> None:
+    stage.one.finish(stage.post([1, 2, 3], [1, 2, 3]))
+    stage.one.deregister(1)
+    stage.other.deregister(1)
+
+
+@scenario
+def overlapping(stage: Stage) -> None:
+    first, second = stage.post([1, 2, 3], [1, 2, 3]), stage.post([4, 5], [3, 7])
+    stage.one.finish(first)
+    stage.one.finish(second)
+
+
+@scenario
+def overlapping_by_another_list(stage: Stage) -> None:
+    remote = stage.one.prepare(stage.other, rows3(stage.other.regions, [4, 4]))
+    local = stage.one.prepare(None, rows5(stage.one.regions, [4, 4]))
+    second = stage.one.agent.make_prepped_xfer("WRITE", local, [2, 6], remote, [2, 6])
+    first = stage.post([1, 2, 3], [1, 2, 3])
+    stage.one.agent.transfer(second)
+    stage.one.finish(first)
+    stage.one.finish(second)
+
+
+@scenario
+def overlapping_after_the_other_ended(stage: Stage) -> None:
+    # The engine has not asked yet, but the bytes are there.
+    first = stage.post([1], [1])
+    stage.wait(first)
+    second = stage.post([2], [1])
+    stage.one.finish(first)
+    stage.one.finish(second)
+
+
+@scenario
+def apart(stage: Stage) -> None:
+    first, second = stage.post([1, 2], [1, 2]), stage.post([1, 2], [3, 4])
+    stage.one.finish(second)
+    stage.one.finish(first)
+
+
+@scenario
+def posted_twice(stage: Stage) -> None:
+    handle = stage.post([1, 2, 3, 4], [1, 2, 3, 4])
+    with suppress(nixlRepostActiveError):
+        stage.one.agent.transfer(handle)
+    stage.one.finish(handle)
+    stage.one.agent.transfer(handle)
+    stage.one.finish(handle)
+
+
+@scenario
+def source_changed(stage: Stage) -> None:
+    handle = stage.post([1, 2, 3], [1, 2, 3])
+    stage.one.regions[1][2, 77] ^= 1
+    with suppress(Violation):
+        stage.one.finish(handle)
+
+
+@scenario
+def source_kept(stage: Stage) -> None:
+    handle = stage.post([1, 2, 3], [1, 2, 3])
+    stage.one.regions[1][5, 77] ^= 1
+    stage.one.finish(handle)
+    stage.one.regions[1][2, 77] ^= 1
+
+
+@scenario
+def never_polled_at_release(stage: Stage) -> None:
+    handle = stage.post([1], [1])
+    stage.wait(handle)
+    handle.release()
+
+
+@scenario
+def never_polled_at_exit(stage: Stage) -> None:
+    KEPT.append(stage.post([1], [1]))
+    stage.wait(KEPT[-1])
+    arming._armed.at_exit()
+
+
+@scenario
+def polled_at_exit(stage: Stage) -> None:
+    handle = stage.post([1, 2, 3, 4], [1, 2, 3, 4])
+    stage.one.agent.check_xfer_state(handle)
+    arming._armed.at_exit()
+    stage.one.finish(handle)
+
+
+def run() -> None:
+    told = {}
+    for play in SCENARIOS:
+        runtime_checks.arm("paranoid" if "source" in play.__name__ else "log")
+        if play.__name__.startswith("deregistered_at"):
+            runtime_checks.disarm()
+            runtime_checks.arm("log")
+        policy = arming._armed.policy
+        stage = Stage()
+        fill(part[:1] for part in stage.one.regions)
+        play(stage)
+        del stage
+        gc.collect()
+        told[play.__name__.replace("_", " ")] = {
+            "found": [record["check"] for record in policy.violations],
+            "faults": dict(policy.faults),
+        }
+        runtime_checks.disarm()
+    print(json.dumps(told))
