@@ -121,7 +121,7 @@ def _breach(
             {"slots selected of the group": len(wanted), f"of region {member}": len(found)},
             of.place(member, slot),
         )
-    hit = (int(selection.regions[position]), int(selection.slots[position]))
+    hit = selection.at(position)
     index = int(selection.indices[position])
     if stride is None:
         return Breach(

@@ -58,7 +58,7 @@ def _any_twice(destination: Selection) -> bool:
     if not destination.of.grouped and (destination.of.groups[blocks.regions] < 0).any():
         return True
     for slots in destination.columns.values():
-        seen = np.zeros(int(slots.max()) + 1, bool)
+        seen = np.zeros(destination.of.most, np.bool_)
         seen[slots] = True
         if np.count_nonzero(seen) != len(slots):
             return True
@@ -84,8 +84,6 @@ def _in_rows(destination: Selection, source: Selection) -> Breach | None:
 def _breach(
     destination: Selection, source: Selection, one: int, other: int, *, whole: bool
 ) -> Breach:
-    of = destination.of
-    region, slot = int(destination.regions[other]), int(destination.slots[other])
     check = DUPLICATE_DESTINATION if whole else OVERLAPPING_DESTINATION
     what = (
         "is written from" if whole else f"shares bytes with {destination.call(one)}, written from"
@@ -95,5 +93,5 @@ def _breach(
         f"{destination.call(other)} {what} {source.call(one)} (at {one}) and "
         f"{source.call(other)} (at {other})",
         {f"source at {one}": source.call(one), f"source at {other}": source.call(other)},
-        of.place(region, slot),
+        destination.place(other),
     )

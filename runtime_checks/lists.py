@@ -13,10 +13,14 @@ from kvlint.runtime_checks.regions import Integers, Regions
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Indices written region by region: (B,) which region, and how many of its slots."""
+    """Indices written region by region: (B,) which region, and how many of its slots.
+
+    each  that number, if these are all regions of a list in order, with equally many slots
+    """
 
     regions: Integers
     counts: Integers
+    each: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +101,19 @@ class DescriptorList:
 
     def in_order(self, each: int) -> Blocks:
         """Equally many slots of every region, region after region."""
-        return Blocks(self._numbers, np.full(len(self.regions), each))
+        return Blocks(self._numbers, np.full(len(self.regions), each), each)
+
+    @cached_property
+    def length(self) -> int | None:
+        """Bytes moved of each slot, None where regions differ."""
+        lengths = self.regions.lengths
+        same = len(lengths) > 0 and bool((lengths == lengths[0]).all())
+        return int(lengths[0]) if same else None
+
+    @cached_property
+    def most(self) -> int:
+        """The greatest slot count of any region."""
+        return int(self.regions.slots.max(initial=0))
 
     @cached_property
     def _numbers(self) -> Integers:

@@ -22,13 +22,12 @@ def unequal_counts(local: Selection, remote: Selection) -> Breach | None:
         return None
     longer = local if here > there else remote
     unpaired = min(here, there)
-    place = longer.of.place(int(longer.regions[unpaired]), int(longer.slots[unpaired]))
     return Breach(
         UNEQUAL_COUNTS,
         f"{here} local indices and {there} remote ones: nothing is paired with "
         f"{longer.call(unpaired)} (at {unpaired})",
         {"local indices": here, "remote indices": there},
-        place,
+        longer.place(unpaired),
     )
 
 
@@ -40,6 +39,8 @@ def mispaired(local: Selection, remote: Selection, *, by_number: bool) -> Breach
                says that they are regions may meet any. Where adapters have said what the regions
                are, each belongs to the one of its layer and role in either case.
     """
+    if by_number and _alike(local, remote):
+        return None
     here, there, firsts = _pairs(local, remote)
     ours, theirs = local.of.regions.lengths[here], remote.of.regions.lengths[there]
     if not np.array_equal(ours, theirs):
@@ -49,26 +50,40 @@ def mispaired(local: Selection, remote: Selection, *, by_number: bool) -> Breach
     return None if wrong is None else _mispaired(local, remote, int(firsts[wrong]))
 
 
+def _alike(local: Selection, remote: Selection) -> bool:
+    """Whether both sides are all regions of one length in the order of their numbers."""
+    ours, theirs = local.blocks, remote.blocks
+    if ours is None or theirs is None or ours.each is None or ours.each != theirs.each:
+        return False
+    one, other = local.of, remote.of
+    return (
+        len(one.regions) == len(other.regions)
+        and one.length is not None
+        and one.length == other.length
+        and not (one.layered and other.layered)
+    )
+
+
 def _unequal_lengths(local: Selection, remote: Selection, at: int) -> Breach:
-    here, there = int(local.regions[at]), int(remote.regions[at])
+    (here, _), (there, _) = local.at(at), remote.at(at)
     ours, theirs = int(local.of.regions.lengths[here]), int(remote.of.regions.lengths[there])
     return Breach(
         UNEQUAL_LENGTHS,
         f"{local.call(at)} of {ours} bytes is paired with {remote.call(at)} of {theirs} bytes "
         f"(at {at})",
         {"bytes of the local slot": ours, "bytes of the remote slot": theirs},
-        remote.of.place(there, int(remote.slots[at])),
+        remote.place(at),
     )
 
 
 def _mispaired(local: Selection, remote: Selection, at: int) -> Breach:
-    here, there = int(local.regions[at]), int(remote.regions[at])
+    (here, _), (there, _) = local.at(at), remote.at(at)
     return Breach(
         PAIRING,
         f"{local.call(at)} is paired with {remote.call(at)} (at {at}), not with a slot of "
         f"{_partner(local.of, remote.of, here)}",
         {"local region": here, "remote region": there},
-        remote.of.place(there, int(remote.slots[at])),
+        remote.place(at),
     )
 
 

@@ -16,12 +16,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kvlint.runtime_checks.scratch import scratch
+
 Integers = NDArray[np.int64]
 Addresses = NDArray[np.uint64]
+Flags = NDArray[np.bool_]
 
 ADDRESS_SPACE: Final = 1 << 64
 _NX3: Final = 3
 _NX5: Final = 5
+_NO_LENGTH: Final = "a descriptor has no bytes, or more than 2^63"
 _MOST: Final = 1 << 40
 
 
@@ -120,52 +124,69 @@ def fold(rows: NDArray[np.generic]) -> Regions:
         raise RowsError(f"descriptors of shape {rows.shape} are neither Nx3 nor Nx5")
     if rows.dtype not in (np.dtype(np.uint64), np.dtype(np.int64)):
         raise RowsError(f"descriptors are {rows.dtype}, not uint64 or int64")
-    columns = [np.ascontiguousarray(column) for column in rows.T]
-    addresses = columns[0].view(np.uint64)
-    lengths, devices = (column.view(np.int64) for column in columns[1:3])
+    if not len(rows):
+        nothing = np.zeros(0, np.int64)
+        return Regions(np.zeros(1, np.int64), nothing.view(np.uint64), *[nothing] * 3)
+    whole = rows.view(np.int64)
+    if rows.shape[1] == _NX3:
+        return _fold_rows(*whole.T)
+    addresses, lengths, devices, strides, counts = (column.copy() for column in whole.T)
     if bool((lengths < 1).any()):
-        raise RowsError("a descriptor has no bytes, or more than 2^63")
-    if rows.shape[1] == _NX5:
-        strides, counts = (column.view(np.int64) for column in columns[3:])
-        if bool((strides.view(np.uint64) < lengths.view(np.uint64)).any()):
-            raise RowsError("slots of a region overlap")
-        if bool(((counts < 1) | (counts > _MOST)).any()):
-            raise RowsError("a region has no slots, or more than there is memory")
-        starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
-        return Regions(starts, addresses, lengths, strides, devices)
-    return _fold_rows(addresses, lengths, devices)
+        raise RowsError(_NO_LENGTH)
+    if bool((strides.view(np.uint64) < lengths.view(np.uint64)).any()):
+        raise RowsError("slots of a region overlap")
+    if bool(((counts < 1) | (counts > _MOST)).any()):
+        raise RowsError("a region has no slots, or more than there is memory")
+    starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+    return Regions(starts, addresses.view(np.uint64), lengths, strides, devices)
 
 
-def _fold_rows(addresses: Addresses, lengths: Integers, devices: Integers) -> Regions:
+def _fold_rows(addresses: Integers, lengths: Integers, devices: Integers) -> Regions:
+    """Lists are long, and most are of one length and one device, with few regions."""
     count = len(addresses)
-    steps: Integers = addresses.view(np.int64)[1:] - addresses.view(np.int64)[:-1]
-    one_length = count == 0 or bool((lengths == lengths[0]).all())
-    one_device = count == 0 or bool((devices == devices[0]).all())
-    if one_length:
-        inside = steps == (_usual(steps, int(lengths[0])) if count else 0)
+    steps: Integers = scratch("steps", "q", count - 1)
+    np.subtract(addresses[1:], addresses[:-1], out=steps)
+    inside: Flags = scratch("inside", "?", count - 1)
+    if _all_equal(lengths):
+        if lengths[0] < 1:
+            raise RowsError(_NO_LENGTH)
+        np.equal(steps, lengths[0], out=inside)
+        if not inside.any():
+            np.equal(steps, _usual(steps, int(lengths[0])), out=inside)
     else:
-        inside = np.zeros(count - 1, np.bool_)
+        if bool((lengths < 1).any()):
+            raise RowsError(_NO_LENGTH)
+        inside[:] = False
         alike = lengths[1:] == lengths[:-1]
         for length in np.unique(lengths):
             of_length = alike & (lengths[1:] == length)
             inside |= of_length & (steps == _usual(steps[of_length], int(length)))
-    if not one_device:
+    if not _all_equal(devices):
         inside &= devices[1:] == devices[:-1]
     _mark_overlapping(inside, steps, lengths, devices)
-    firsts = np.concatenate((np.zeros(min(count, 1), np.int64), np.flatnonzero(~inside) + 1))
+    firsts = np.concatenate((np.zeros(1, np.int64), _outside(inside) + 1))
     starts = np.concatenate((firsts, [count]))
     has_step = np.diff(starts) > 1
     strides = lengths[firsts].copy()
     strides[has_step] = steps[firsts[has_step]]
-    return Regions(starts, addresses[firsts], lengths[firsts], strides, devices[firsts])
+    return Regions(
+        starts, addresses[firsts].view(np.uint64), lengths[firsts], strides, devices[firsts]
+    )
 
 
-def _mark_overlapping(
-    inside: NDArray[np.bool_], steps: Integers, lengths: Integers, devices: Integers
-) -> None:
+def _all_equal(column: Integers) -> bool:
+    return bool(np.equal(column, column[0], out=scratch("equal", "?", len(column))).all())
+
+
+def _outside(inside: Flags) -> Integers:
+    """Positions where a region ends."""
+    return np.flatnonzero(np.logical_not(inside, out=scratch("equal", "?", len(inside))))
+
+
+def _mark_overlapping(inside: Flags, steps: Integers, lengths: Integers, devices: Integers) -> None:
     """Evenly spaced rows that share bytes are one region as well, with too small a stride: no
     two buffers lie like that."""
-    rest = np.flatnonzero(~inside)
+    rest = _outside(inside)
     shared = (steps[rest] > 0) & (steps[rest] < lengths[rest])
     shared &= (lengths[rest] == lengths[rest + 1]) & (devices[rest] == devices[rest + 1])
     for at in rest[shared].tolist():

@@ -5,7 +5,6 @@ on. That every region of a group got the same slots is then one comparison of th
 exact and without a loop; only what is not written so, or is wrong, is looked at index by index.
 """
 
-import threading
 from bisect import bisect_right
 from collections.abc import Sequence, Set
 from contextlib import suppress
@@ -15,16 +14,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from kvlint.runtime_checks.checks import INDEX_DTYPE, INDEX_RANGE, INDEX_WIDTH, Breach
+from kvlint.runtime_checks.checks import INDEX_DTYPE, INDEX_RANGE, INDEX_WIDTH, Breach, Place
 from kvlint.runtime_checks.lists import Blocks, DescriptorList
 from kvlint.runtime_checks.regions import Integers
+from kvlint.runtime_checks.scratch import scratch
 
 Indices = NDArray[np.int32] | NDArray[np.int64]
 
 _TAKEN = 1 << 32
 _SOME = 4096
-_MOST_KEPT = 1 << 20
-_SCRATCH = threading.local()
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +52,16 @@ class Selection:
         slots: Integers = self.indices.astype(np.int64) - self.of.regions.starts[self.regions]
         return slots
 
+    def at(self, position: int) -> tuple[int, int]:
+        """Region and slot of the index at a position."""
+        return self.of.regions.locate(int(self.indices[position]))
+
     def call(self, position: int) -> str:
-        """The index at a position in words."""
-        return self.of.called(int(self.regions[position]), int(self.slots[position]))
+        """The same in words."""
+        return self.of.called(*self.at(position))
+
+    def place(self, position: int) -> Place:
+        return self.of.place(*self.at(position))
 
 
 def select(of: DescriptorList, indices: object) -> Selection | Breach | None:
@@ -174,15 +179,17 @@ def _by_region(of: DescriptorList, indices: Indices) -> Selection | None:
         region = bisect_right(bounds, first) - 1
         group = int(groups[region])
         slots = columns.get(group)
+        is_new = slots is None
         if slots is None:
             slots = _first_column(of, indices, at, region)
             if slots is None:
                 return None
         each = len(slots)
         together = min(of.stretches[region] - region, (count - at) // each)
-        if not together or slots.max() >= of.fewest(region, region + together):
+        if not together or _most(slots) >= of.fewest(region, region + together):
             return None
-        if not _repeats(of, indices[at : at + together * each], region, slots):
+        block = indices[at : at + together * each]
+        if not _repeats(of, block, region, slots, is_new=is_new):
             return None
         if group >= 0:
             columns[group] = slots
@@ -202,8 +209,18 @@ def _by_region(of: DescriptorList, indices: Indices) -> Selection | None:
     )
 
 
-def _repeats(of: DescriptorList, block: Indices, region: int, slots: Indices) -> bool:
-    """Whether a block of indices selects these slots of region after region."""
+def _most(slots: Indices) -> int:
+    """The greatest slot; more than any list has where one is negative."""
+    return int(slots.view(np.uint32 if slots.itemsize == 4 else np.uint64).max())
+
+
+def _repeats(
+    of: DescriptorList, block: Indices, region: int, slots: Indices, *, is_new: bool
+) -> bool:
+    """Whether a block of indices selects these slots of region after region.
+
+    is_new  whether the slots are those of its own first region
+    """
     each, together = len(slots), len(block) // len(slots)
     apart = of.even[region]
     if apart is None:
@@ -211,22 +228,18 @@ def _repeats(of: DescriptorList, block: Indices, region: int, slots: Indices) ->
         return np.array_equal((starts + slots).ravel(), block)
     # Regions of equally many slots: every index is as far from its like in the region before, so
     # that all follow, one by one, from the first region's. int32 that wraps wraps back.
-    if not np.array_equal(block[:each] - of.bounds[region], slots):
+    if not is_new and not np.array_equal(block[:each] - of.bounds[region], slots):
         return False
     return together == 1 or _all_apart(block, each, apart)
 
 
 def _all_apart(block: Indices, each: int, apart: int) -> bool:
-    """Whether every index is `apart` more than the one `each` places before it. In memory that
-    is kept for it: fresh pages would cost more than the comparison."""
+    """Whether every index is `apart` more than the one `each` places before it."""
     count = len(block) - each
-    kept = getattr(_SCRATCH, block.dtype.name, None)
-    if kept is None or len(kept[0]) < count:
-        kept = (np.empty(count, block.dtype), np.empty(count, np.bool_))
-        if count <= _MOST_KEPT:
-            setattr(_SCRATCH, block.dtype.name, kept)
-    distances = np.subtract(block[each:], block[:count], out=kept[0][:count])
-    return bool(np.equal(distances, apart, out=kept[1][:count]).all())
+    distances = scratch("distances", block.dtype.char, count)
+    right = scratch("right", "?", count)
+    np.subtract(block[each:], block[:count], out=distances)
+    return bool(np.equal(distances, apart, out=right).all())
 
 
 def _first_column(of: DescriptorList, indices: Indices, at: int, region: int) -> Indices | None:
@@ -245,7 +258,7 @@ def _first_column(of: DescriptorList, indices: Indices, at: int, region: int) ->
                 break
             each += len(some)
     slots = indices[at : at + each] - low
-    return slots if each and slots.min() >= 0 else None
+    return slots if each else None
 
 
 def _each_once(of: DescriptorList, regions: list[int]) -> bool:

@@ -104,7 +104,7 @@ class Transfer:
         if self.local is None or self.remote is None:
             return self._first
         to = self.destination
-        return to.of.place(int(to.regions[0]), int(to.slots[0])) if len(to.indices) else None
+        return to.place(0) if len(to.indices) else None
 
     def closes(self) -> None:
         """From here on only a summary is kept: index arrays are large and the ring is long."""

@@ -130,9 +130,17 @@ class Flights:
             return Verdict()
         verdict = self._released_early(transfer, dropped=dropped)
         if verdict.raises is None:
-            with self.lock:
-                transfer.raw = None
+            self._let_go(transfer)
         return verdict
+
+    def _let_go(self, transfer: Transfer) -> None:
+        """Nobody asks NIXL about the transfer from here on, nor is anybody in the middle of it."""
+        if self.lock.mine:
+            # A destructor in the middle of this thread's own work.
+            transfer.raw = None
+            return
+        with self.lock:
+            transfer.raw = None
 
     def _released_early(self, transfer: Transfer, *, dropped: bool) -> Verdict:
         if transfer.state != MOVING:

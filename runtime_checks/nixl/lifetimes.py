@@ -88,7 +88,7 @@ def deregistered(transfer: Transfer, agent: Agent, registration: Registration) -
         hits = np.flatnonzero(within)
         if len(hits):
             at = int(hits[0])
-            place = selection.of.place(int(selection.regions[at]), int(selection.slots[at]))
+            place = selection.place(at)
             return Breach(
                 DEREGISTERED_IN_FLIGHT,
                 f"{registration} of {agent.name} is deregistered while {_named(transfer)} still "
@@ -143,7 +143,6 @@ def dead(call: str, transfer: Transfer | None, prepared: Prepared | None) -> Bre
 
 def overlapping(transfer: Transfer, other: Transfer, position: int) -> Breach:
     destination = transfer.destination
-    region, slot = int(destination.regions[position]), int(destination.slots[position])
     # The other one may be over, and its selections gone, by the time that it is told.
     sender = other.agent if other.operation == "WRITE" else other.peer
     return Breach(
@@ -151,7 +150,7 @@ def overlapping(transfer: Transfer, other: Transfer, position: int) -> Breach:
         f"{destination.call(position)} of {destination.of.owner} (at {position}) is written by "
         f"{_named(transfer)} while {_named(other)} from {sender} still writes it",
         {"transfer": _named(transfer), "transfer in flight": _named(other)},
-        destination.of.place(region, slot),
+        destination.place(position),
     )
 
 
@@ -164,7 +163,7 @@ def changed(source: Selection, before: Digests, after: Digests) -> Breach | None
         f"{source.call(at)} (at {at}) changed between post and completion: some of what arrived "
         "is new and some old",
         {"digest at post": f"{int(before[at]):016x}", "at completion": f"{int(after[at]):016x}"},
-        source.of.place(int(source.regions[at]), int(source.slots[at])),
+        source.place(at),
     )
 
 

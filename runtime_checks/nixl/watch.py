@@ -310,7 +310,8 @@ class Making(Verdict):
         even = True
         if self._prepped:
             for one, other, side in ((ours, theirs, local), (theirs, ours, remote)):
-                even &= not self._run("column", partial(uneven, one, other), side)
+                if not one.columns:
+                    even &= not self._run("column", partial(uneven, one, other), side)
         if even:
             # Where a column is wrong the pairs are, too: one fault is told once.
             self._run(
