@@ -208,7 +208,7 @@ class Bench:
         names: list[Region | None] = [None] * len(self.mine.shapes)
         pieces = np.arange(len(self.mine.shapes))
         ours, theirs = (
-            DescriptorList(n, side, side, self.kind, fold(pool.rows3()), names, lambda: pieces)
+            DescriptorList(n, side, side, self.kind, fold(pool.rows5()), names, lambda: pieces)
             for n, side, pool in ((1, "local", self.mine), (2, "remote", self.theirs))
         )
         for number in range(10 * self.repeats):
