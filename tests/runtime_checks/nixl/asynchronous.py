@@ -163,7 +163,7 @@ def posted_twice(stage: Stage) -> None:
 
 @scenario
 def source_changed(stage: Stage) -> None:
-    handle = stage.post([1, 2, 3], [1, 2, 3])
+    handle = stage.post([2], [2])
     stage.one.regions[1][2, 77] ^= 1
     with suppress(Violation):
         stage.one.finish(handle)
@@ -171,7 +171,7 @@ def source_changed(stage: Stage) -> None:
 
 @scenario
 def source_kept(stage: Stage) -> None:
-    handle = stage.post([1, 2, 3], [1, 2, 3])
+    handle = stage.post([2], [2])
     stage.one.regions[1][5, 77] ^= 1
     stage.one.finish(handle)
     stage.one.regions[1][2, 77] ^= 1

@@ -220,10 +220,10 @@ def test_a_long_life_takes_no_memory(arm, pair):
                 one.agent.release_dlist_handle(own)
                 one.agent.deregister_memory(registered)
 
-    live(1000)
+    live(500)
     gc.collect()
     before = _resident()
-    live(4000)
+    live(2500)
     gc.collect()
     assert _resident() - before < 16 << 20
     assert armed.checks == []
