@@ -25,6 +25,7 @@ Flags = NDArray[np.bool_]
 ADDRESS_SPACE: Final = 1 << 64
 _NX3: Final = 3
 _NX5: Final = 5
+_PIECE: Final = 1 << 16
 _NO_LENGTH: Final = "a descriptor has no bytes, or more than 2^63"
 _MOST: Final = 1 << 40
 
@@ -145,12 +146,11 @@ def _fold_rows(addresses: Integers, lengths: Integers, devices: Integers) -> Reg
     """Lists are long, and most are of one length and one device, with few regions."""
     count = len(addresses)
     steps: Integers = scratch("steps", "q", count - 1)
-    np.subtract(addresses[1:], addresses[:-1], out=steps)
     inside: Flags = scratch("inside", "?", count - 1)
-    if _all_equal(lengths):
+    one_length, one_device = _look(addresses, lengths, devices, steps, inside)
+    if one_length:
         if lengths[0] < 1:
             raise RowsError(_NO_LENGTH)
-        np.equal(steps, lengths[0], out=inside)
         if not inside.any():
             np.equal(steps, _usual(steps, int(lengths[0])), out=inside)
     else:
@@ -161,10 +161,10 @@ def _fold_rows(addresses: Integers, lengths: Integers, devices: Integers) -> Reg
         for length in np.unique(lengths):
             of_length = alike & (lengths[1:] == length)
             inside |= of_length & (steps == _usual(steps[of_length], int(length)))
-    if not _all_equal(devices):
+    if not one_device:
         inside &= devices[1:] == devices[:-1]
-    _mark_overlapping(inside, steps, lengths, devices)
-    firsts = np.concatenate((np.zeros(1, np.int64), _outside(inside) + 1))
+    ends = _mark_overlapping(inside, steps, lengths, devices)
+    firsts = np.concatenate((np.zeros(1, np.int64), ends + 1))
     starts = np.concatenate((firsts, [count]))
     has_step = np.diff(starts) > 1
     strides = lengths[firsts].copy()
@@ -174,18 +174,33 @@ def _fold_rows(addresses: Integers, lengths: Integers, devices: Integers) -> Reg
     )
 
 
-def _all_equal(column: Integers) -> bool:
-    return bool(np.equal(column, column[0], out=scratch("equal", "?", len(column))).all())
+def _look(
+    addresses: Integers, lengths: Integers, devices: Integers, steps: Integers, inside: Flags
+) -> tuple[bool, bool]:
+    """Fills in the distances from row to row, and which are the first row's length; says whether
+    all rows have its length, and its device. In pieces, so that each row is fetched once."""
+    equal = scratch("equal", "?", _PIECE)
+    one_length = one_device = True
+    for first in range(0, len(addresses), _PIECE):
+        end = min(first + _PIECE, len(addresses))
+        last = min(end, len(steps))
+        np.subtract(addresses[first + 1 : last + 1], addresses[first:last], out=steps[first:last])
+        np.equal(steps[first:last], lengths[0], out=inside[first:last])
+        piece = equal[: end - first]
+        one_length = one_length and bool(np.equal(lengths[first:end], lengths[0], out=piece).all())
+        one_device = one_device and bool(np.equal(devices[first:end], devices[0], out=piece).all())
+    return one_length, one_device
 
 
 def _outside(inside: Flags) -> Integers:
-    """Positions where a region ends."""
     return np.flatnonzero(np.logical_not(inside, out=scratch("equal", "?", len(inside))))
 
 
-def _mark_overlapping(inside: Flags, steps: Integers, lengths: Integers, devices: Integers) -> None:
-    """Evenly spaced rows that share bytes are one region as well, with too small a stride: no
-    two buffers lie like that."""
+def _mark_overlapping(
+    inside: Flags, steps: Integers, lengths: Integers, devices: Integers
+) -> Integers:
+    """Positions where a region ends. Evenly spaced rows that share bytes are one region as well,
+    with too small a stride: no two buffers lie like that."""
     rest = _outside(inside)
     shared = (steps[rest] > 0) & (steps[rest] < lengths[rest])
     shared &= (lengths[rest] == lengths[rest + 1]) & (devices[rest] == devices[rest + 1])
@@ -194,6 +209,7 @@ def _mark_overlapping(inside: Flags, steps: Integers, lengths: Integers, devices
             inside[at] = True
             if at + 1 < len(steps) and steps[at + 1] != steps[at]:
                 inside[at + 1] = False
+    return _outside(inside) if shared.any() else rest
 
 
 def _usual(steps: Integers, length: int) -> int:

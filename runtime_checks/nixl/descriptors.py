@@ -115,13 +115,16 @@ def _unchanged(descriptors: DescriptorObject, regions: Regions) -> bool:
     count = descriptors.descCount()
     if not count:
         return True
-    for index in np.unique(np.linspace(0, count - 1, _LOOKED_AT).astype(int)).tolist():
-        region, slot = regions.locate(index)
-        address = int(regions.addresses[region]) + slot * int(regions.strides[region])
-        length, device = int(regions.lengths[region]), int(regions.devices[region])
-        if (address, length, device) != tuple(descriptors[index][:3]):
-            return False
-    return True
+    indices = np.unique(np.linspace(0, count - 1, _LOOKED_AT).astype(np.int64))
+    numbers = regions.regions_of(indices)
+    addresses = regions.addresses_of(numbers, indices - regions.starts[numbers])
+    known = (
+        addresses.tolist(),
+        regions.lengths[numbers].tolist(),
+        regions.devices[numbers].tolist(),
+    )
+    there = [tuple(descriptors[index][:3]) for index in indices.tolist()]
+    return there == list(zip(*known, strict=True))
 
 
 def collected_of(given: object) -> list[Collected] | None:
