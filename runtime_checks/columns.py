@@ -40,6 +40,32 @@ def uneven(selection: Selection, other: Selection | None) -> Breach | None:
     return None if found is None else _breach(selection, other, *found, stride)
 
 
+def settle(one: Selection, other: Selection) -> None:
+    """Both sides are right. If their regions make other groups than their lists were thought to
+    have, the next transfer is read by these at once, not index by index. A group of one region
+    proves nothing, so then it is not."""
+    for selection, against in ((one, other), (other, one)):
+        if not selection.columns and len(selection.indices):
+            groups = _kept_apart(selection, against)
+            _, times = np.unique(groups[groups >= 0], return_counts=True)
+            if len(times) and times.min() > 1:
+                selection.of.shows(_with_rest(groups, selection.of.groups))
+
+
+def as_guessed(one: Selection, other: Selection) -> Selection:
+    """The selection, read index by index if it was read by groups that right transfers have
+    shown and the other side was not read by the same."""
+    if one.grouping is one.of.guess or np.array_equal(one.grouping.groups, other.grouping.groups):
+        return one
+    return Selection(one.of, one.indices, {}, None, one.of.guess)
+
+
+def _with_rest(finer: Integers, groups: Integers) -> Integers:
+    """What the transfer did not select stays together as before."""
+    rest = (finer < 0) & (groups >= 0)
+    return np.where(rest, groups + finer.max(initial=-1) + 1, finer)
+
+
 def _first_uneven(
     selection: Selection, groups: Integers
 ) -> tuple[Integers, int, Integers, Integers] | None:

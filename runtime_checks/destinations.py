@@ -52,10 +52,7 @@ def written_twice(destination: Selection, source: Selection) -> Breach | None:
 
 def _any_twice(destination: Selection) -> bool:
     """Whether a column has a slot twice; regions outside of groups are looked at row by row."""
-    blocks = destination.blocks
-    if blocks is None:
-        return True
-    if not destination.of.grouped and (destination.of.groups[blocks.regions] < 0).any():
+    if destination.loose:
         return True
     for slots in destination.columns.values():
         seen = np.zeros(destination.of.most, np.bool_)

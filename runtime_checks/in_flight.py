@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kvlint.runtime_checks.destinations import Rows
 from kvlint.runtime_checks.lists import DescriptorList
-from kvlint.runtime_checks.regions import Regions, overlaps
+from kvlint.runtime_checks.regions import Integers, Regions, overlaps
 from kvlint.runtime_checks.selection import Indices, Selection
 
 Memory = tuple[str, str]
@@ -64,7 +64,7 @@ class InFlight:
         self._rows: dict[int, Rows] = {}
         self._loose: dict[Memory, set[int]] = {}
         self._tables: dict[Memory, WeakValueDictionary[bytes, Table]] = {}
-        self._of_list: WeakKeyDictionary[DescriptorList, dict[int, Table]] = WeakKeyDictionary()
+        self._of_list: WeakKeyDictionary[DescriptorList, dict[bytes, Table]] = WeakKeyDictionary()
 
     def __len__(self) -> int:
         return len(self._writers)
@@ -88,7 +88,7 @@ class InFlight:
                 position = _position(selection, slots, at)
                 return Clash(int(others[at]), position)
             suspects.update(*(tangled.members for tangled in table.tangled))
-        if _is_loose(selection):
+        if selection.loose:
             suspects.update(self._in(_memory(selection.of)))
         suspects.discard(writer.number)
         ours = Rows.of(selection) if suspects else None
@@ -105,7 +105,7 @@ class InFlight:
         for table, slots in self._columns(selection):
             table.writers[slots] = writer.number
             table.members.add(writer.number)
-        if _is_loose(selection):
+        if selection.loose:
             self._loose.setdefault(_memory(selection.of), set()).add(writer.number)
 
     def leave(self, number: int) -> None:
@@ -147,12 +147,14 @@ class InFlight:
         if tables is None:
             tables = self._of_list[selection.of] = {}
         for group, slots in selection.columns.items():
-            if group not in tables:
-                tables[group] = self._table(selection.of, group)
-            yield tables[group], slots
+            members = selection.grouping.members(group)
+            key = members.tobytes()
+            if key not in tables:
+                tables[key] = self._table(selection.of, members)
+            yield tables[key], slots
 
-    def _table(self, of: DescriptorList, group: int) -> Table:
-        regions = of.regions.taken(np.flatnonzero(of.groups == group))
+    def _table(self, of: DescriptorList, members: Integers) -> Table:
+        regions = of.regions.taken(members)
         all_of_memory = self._tables.setdefault(_memory(of), WeakValueDictionary())
         table = all_of_memory.get(regions.key)
         if table is None:
@@ -171,20 +173,10 @@ def _memory(of: DescriptorList) -> Memory:
     return of.owner, of.kind
 
 
-def _is_loose(selection: Selection) -> bool:
-    """Whether some of what is selected is in no table."""
-    if not selection.columns:
-        return True
-    blocks = selection.blocks
-    if blocks is None or selection.of.grouped:
-        return False
-    return bool((selection.of.groups[blocks.regions] < 0).any())
-
-
 def _position(selection: Selection, column: Indices, at: int) -> int:
     """Where in the indices the column's entry first stands."""
     group = next(group for group, slots in selection.columns.items() if slots is column)
-    region = int(np.flatnonzero(selection.of.groups == group)[0])
+    region = int(selection.grouping.members(group)[0])
     if selection.blocks is None:
         return at * len(selection.of.regions)
     before = np.flatnonzero(selection.blocks.regions == region)[0]

@@ -24,6 +24,68 @@ class Blocks:
 
 
 @dataclass(frozen=True, eq=False)
+class Grouping:
+    """Which regions of a list are selected by one set of slots.
+
+    groups  (R,) number of each region's group, -1 for none
+    counts  (R,) slots of each region
+    """
+
+    groups: Integers
+    counts: Integers
+
+    def members(self, group: int) -> Integers:
+        """Numbers of the regions of a group."""
+        return np.flatnonzero(self.groups == group)
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether every region is in a group."""
+        return bool((self.groups >= 0).all())
+
+    @cached_property
+    def stretches(self) -> list[int]:
+        """(R,) number of the first region after each that no longer continues its group."""
+        groups = self.groups.tolist()
+        ends = list(range(1, len(groups) + 1))
+        for number in range(len(groups) - 2, -1, -1):
+            if groups[number] >= 0 and groups[number] == groups[number + 1]:
+                ends[number] = ends[number + 1]
+        return ends
+
+    @cached_property
+    def _followers(self) -> list[Integers]:
+        found: list[Integers] = []
+        for number, group in enumerate(self.groups.tolist()):
+            members = self.members(group) if group >= 0 else np.array([number])
+            found.append(members[members >= number])
+        return found
+
+    def followers(self, region: int) -> Integers:
+        """The region and those of its group after it."""
+        return self._followers[region]
+
+    @cached_property
+    def even(self) -> list[int | None]:
+        """(R,) slots of each region of the stretch that begins here, None where they differ."""
+        found: list[int | None] = []
+        for number, end in enumerate(self.stretches):
+            one = int(self.counts[number])
+            found.append(one if bool((self.counts[number:end] == one).all()) else None)
+        return found
+
+    def fewest(self, first: int, end: int) -> int:
+        """The least slot count of the regions from first to before end."""
+        if first == 0 and end == len(self.counts):
+            return self._fewest_of_all
+        return int(self.counts[first:end].min())
+
+    @cached_property
+    def _fewest_of_all(self) -> int:
+        return int(self.counts.min())
+
+
+@dataclass(frozen=True, eq=False)
 class DescriptorList:
     """What one `prep_xfer_dlist`, or one side of an `initialize_xfer`, was given.
 
@@ -36,6 +98,7 @@ class DescriptorList:
     pieces    (R,) which registration holds each region, -1 where none is known; asked for once,
               since for a peer it takes a question to NIXL per region
     breaches  what was found while preparing
+    shown     the groups of the last right transfer that had others than were expected
     """
 
     number: int
@@ -46,6 +109,7 @@ class DescriptorList:
     declared: Sequence[Region | None]
     pieces: Callable[[], Integers]
     breaches: list[Breach] = field(default_factory=list)
+    shown: "list[Grouping]" = field(default_factory=list)
 
     @cached_property
     def groups(self) -> Integers:
@@ -73,31 +137,17 @@ class DescriptorList:
         return numbers
 
     @cached_property
-    def stretches(self) -> list[int]:
-        """(R,) number of the first region after each that no longer continues its group."""
-        ends = [len(self.regions)] * len(self.regions)
-        for number in range(len(self.regions) - 2, -1, -1):
-            group = self.groups[number]
-            goes_on = group >= 0 and group == self.groups[number + 1]
-            ends[number] = ends[number + 1] if goes_on else number + 1
-        if ends:
-            ends[-1] = len(ends)
-        return ends
+    def guess(self) -> "Grouping":
+        return Grouping(self.groups, self.regions.slots)
 
-    @cached_property
-    def even(self) -> list[int | None]:
-        """(R,) slots of each region of the stretch that begins here, None where they differ."""
-        counts = self.regions.slots
-        found: list[int | None] = []
-        for number, end in enumerate(self.stretches):
-            one = int(counts[number])
-            found.append(one if bool((counts[number:end] == one).all()) else None)
-        return found
+    @property
+    def grouping(self) -> "Grouping":
+        """The groups that right transfers have shown, if any has, else `groups`."""
+        return self.shown[-1] if self.shown else self.guess
 
-    @cached_property
-    def grouped(self) -> bool:
-        """Whether every region is in a group."""
-        return bool((self.groups >= 0).all())
+    def shows(self, groups: Integers) -> None:
+        """A right transfer selects by these groups."""
+        self.shown[:] = [Grouping(groups, self.regions.slots)]
 
     def in_order(self, each: int) -> Blocks:
         """Equally many slots of every region, region after region."""
@@ -128,16 +178,6 @@ class DescriptorList:
     def layered(self) -> bool:
         """Whether an adapter has said the layer of each region."""
         return all(known is not None and known.layer is not None for known in self.declared)
-
-    def fewest(self, first: int, end: int) -> int:
-        """The least slot count of the regions from first to before end."""
-        if first == 0 and end == len(self.regions):
-            return self._fewest_of_all
-        return int(self.regions.slots[first:end].min())
-
-    @cached_property
-    def _fewest_of_all(self) -> int:
-        return int(self.regions.slots.min())
 
     @cached_property
     def bounds(self) -> list[int]:

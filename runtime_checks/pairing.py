@@ -131,7 +131,7 @@ def _wrong(
         return None
     if not by_number:
         return None
-    if len(ours.regions) == len(theirs.regions) and ours.grouped and theirs.grouped:
+    if len(ours.regions) == len(theirs.regions) and ours.guess.whole and theirs.guess.whole:
         differ = np.flatnonzero(here != there)
         return int(differ[0]) if len(differ) else None
     partner: dict[int, int] = {}

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvlint.runtime_checks.checks import INDEX_DTYPE, INDEX_RANGE, INDEX_WIDTH, Breach, Place
-from kvlint.runtime_checks.lists import Blocks, DescriptorList
+from kvlint.runtime_checks.lists import Blocks, DescriptorList, Grouping
 from kvlint.runtime_checks.regions import Integers
 from kvlint.runtime_checks.scratch import scratch
 
@@ -29,15 +29,26 @@ _SOME = 4096
 class Selection:
     """Which slots of which regions are selected, in order.
 
-    columns  slots of each group (by its number) where every region of it has just these, in
-             this order; empty where they were not written region by region
-    blocks   that order, or None
+    columns   slots of each group (by its number) where every region of it has just these, in
+              this order; empty where they were not written region by region
+    blocks    that order, or None
+    grouping  what the numbers of groups are of
     """
 
     of: DescriptorList
     indices: Indices
     columns: dict[int, Indices]
     blocks: Blocks | None
+    grouping: Grouping
+
+    @property
+    def loose(self) -> bool:
+        """Whether some of what is selected is in no column."""
+        if not self.columns:
+            return True
+        if self.blocks is None or self.grouping.whole:
+            return False
+        return bool((self.grouping.groups[self.blocks.regions] < 0).any())
 
     @cached_property
     def regions(self) -> Integers:
@@ -84,12 +95,12 @@ def select(of: DescriptorList, indices: object) -> Selection | Breach | None:
     if len(whole) and not (whole.min() >= 0 and whole.max() < of.regions.descriptors):
         wrong = np.flatnonzero((whole < 0) | (whole >= of.regions.descriptors))
         return _not_taken(of, int(whole[wrong[0]]), int(wrong[0]))
-    return Selection(of, whole, {}, None)
+    return Selection(of, whole, {}, None, of.guess)
 
 
 def everything(of: DescriptorList) -> Selection:
     """All that the list has, in its order, and no claim that it has columns."""
-    return Selection(of, np.arange(of.regions.descriptors), {}, None)
+    return Selection(of, np.arange(of.regions.descriptors), {}, None, of.guess)
 
 
 def _as_array(indices: object) -> NDArray[np.generic] | None:
@@ -167,7 +178,7 @@ def _not_taken(of: DescriptorList, index: int, position: int) -> Breach:
 
 def _by_region(of: DescriptorList, indices: Indices) -> Selection | None:
     """The selection, if it is written region by region and each group's regions agree."""
-    bounds, groups, count = of.bounds, of.groups, len(indices)
+    bounds, grouping, count = of.bounds, of.grouping, len(indices)
     columns: dict[int, Indices] = {}
     regions: list[int] = []
     counts: list[int] = []
@@ -177,36 +188,48 @@ def _by_region(of: DescriptorList, indices: Indices) -> Selection | None:
         if not 0 <= first < bounds[-1]:
             return None
         region = bisect_right(bounds, first) - 1
-        group = int(groups[region])
+        group = int(grouping.groups[region])
         slots = columns.get(group)
         is_new = slots is None
         if slots is None:
             slots = _first_column(of, indices, at, region)
             if slots is None:
                 return None
-        each = len(slots)
-        together = min(of.stretches[region] - region, (count - at) // each)
-        if not together or _most(slots) >= of.fewest(region, region + together):
+        each, left = len(slots), count - at
+        together = min(grouping.stretches[region] - region, left // each)
+        if not together:
+            return None
+        chosen: Sequence[int] = range(region, region + together)
+        fewest = grouping.fewest(region, region + together)
+        if together == 1 and left > each:
+            # Perhaps group by group, where the regions of a group do not lie side by side.
+            members = grouping.followers(region)
+            if len(members) > 1 and int(indices[at + each]) in range(*_bounds(of, members[1])):
+                together = min(len(members), left // each)
+                chosen = members[:together].tolist()
+                fewest = int(grouping.counts[chosen].min())
+        if _most(slots) >= fewest:
             return None
         block = indices[at : at + together * each]
-        if not _repeats(of, block, region, slots, is_new=is_new):
+        if not _repeats(of, block, chosen, slots, is_new=is_new):
             return None
         if group >= 0:
             columns[group] = slots
         if together == len(of.regions):
-            return (
-                Selection(of, indices, columns, of.in_order(each))
-                if together * each == count
-                else None
-            )
-        regions += range(region, region + together)
+            if together * each != count:
+                return None
+            return Selection(of, indices, columns, of.in_order(each), grouping)
+        regions += chosen
         counts += [each] * together
         at += together * each
-    if not _each_once(of, regions):
+    if not _each_once(grouping, regions):
         return None
-    return Selection(
-        of, indices, columns, Blocks(np.array(regions, np.int64), np.array(counts, np.int64))
-    )
+    blocks = Blocks(np.array(regions, np.int64), np.array(counts, np.int64))
+    return Selection(of, indices, columns, blocks, grouping)
+
+
+def _bounds(of: DescriptorList, region: int) -> tuple[int, int]:
+    return of.bounds[region], of.bounds[region + 1]
 
 
 def _most(slots: Indices) -> int:
@@ -215,22 +238,22 @@ def _most(slots: Indices) -> int:
 
 
 def _repeats(
-    of: DescriptorList, block: Indices, region: int, slots: Indices, *, is_new: bool
+    of: DescriptorList, block: Indices, regions: Sequence[int], slots: Indices, *, is_new: bool
 ) -> bool:
-    """Whether a block of indices selects these slots of region after region.
+    """Whether a block of indices selects these slots of each of the regions in turn.
 
-    is_new  whether the slots are those of its own first region
+    is_new  whether the slots are those of the first of them
     """
-    each, together = len(slots), len(block) // len(slots)
-    apart = of.even[region]
-    if apart is None:
-        starts = of.regions.starts[region : region + together, None]
+    each, together, first = len(slots), len(regions), regions[0]
+    apart = of.grouping.even[first] if isinstance(regions, range) else None
+    if apart is None and together > 1:
+        starts = of.regions.starts[np.asarray(regions), None]
         return np.array_equal((starts + slots).ravel(), block)
     # Regions of equally many slots: every index is as far from its like in the region before, so
     # that all follow, one by one, from the first region's. int32 that wraps wraps back.
-    if not is_new and not np.array_equal(block[:each] - of.bounds[region], slots):
+    if not is_new and not np.array_equal(block[:each] - of.bounds[first], slots):
         return False
-    return together == 1 or _all_apart(block, each, apart)
+    return together == 1 or apart is None or _all_apart(block, each, apart)
 
 
 def _all_apart(block: Indices, each: int, apart: int) -> bool:
@@ -246,7 +269,7 @@ def _first_column(of: DescriptorList, indices: Indices, at: int, region: int) ->
     """The slots of the first region of a group: those up to where another region begins."""
     low, high = of.bounds[region], of.bounds[region + 1]
     left = len(indices) - at
-    if of.stretches[region] - region == len(of.regions) and left % len(of.regions) == 0:
+    if of.grouping.stretches[region] - region == len(of.regions) and left % len(of.regions) == 0:
         each = left // len(of.regions)
     else:
         each = 0
@@ -261,11 +284,11 @@ def _first_column(of: DescriptorList, indices: Indices, at: int, region: int) ->
     return slots if each else None
 
 
-def _each_once(of: DescriptorList, regions: list[int]) -> bool:
+def _each_once(grouping: Grouping, regions: list[int]) -> bool:
     """Whether no region stands twice and no group is there in part."""
     if len(set(regions)) != len(regions):
         return False
-    groups = of.groups
+    groups = grouping.groups
     chosen = groups[regions]
     return all(
         np.count_nonzero(groups == group) == np.count_nonzero(chosen == group)
@@ -275,14 +298,14 @@ def _each_once(of: DescriptorList, regions: list[int]) -> bool:
 
 def _by_slot(of: DescriptorList, indices: Indices) -> Selection | None:
     """The selection, if it is written slot by slot: slot a of every region, then slot b."""
-    count = len(of.regions)
-    if not count or of.stretches[0] != count or len(indices) % count:
+    count, grouping = len(of.regions), of.grouping
+    if not count or grouping.stretches[0] != count or len(indices) % count:
         return None
     starts = of.regions.starts[:-1]
     slots = indices[::count] - of.bounds[0]
-    if not len(slots) or slots.min() < 0 or slots.max() >= of.fewest(0, count):
+    if not len(slots) or slots.min() < 0 or slots.max() >= grouping.fewest(0, count):
         return None
     if not np.array_equal((slots[:, None] + starts).ravel(), indices):
         return None
-    columns = {int(of.groups[0]): slots}
-    return Selection(of, indices, columns, None)
+    columns = {int(grouping.groups[0]): slots}
+    return Selection(of, indices, columns, None, grouping)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kvlint.runtime_checks.checks import Breach
-from kvlint.runtime_checks.columns import uneven
+from kvlint.runtime_checks.columns import as_guessed, settle, uneven
 from kvlint.runtime_checks.destinations import written_twice
 from kvlint.runtime_checks.nixl import lifetimes
 from kvlint.runtime_checks.nixl.agents import Agent, Agents, as_name
@@ -307,19 +307,18 @@ class Making(Verdict):
         local, remote = self.sides
         if self._run("unequal-counts", lambda: unequal_counts(ours, theirs), local, remote):
             return
-        even = True
+        uneven_sides = 0
         if self._prepped:
             for one, other, side in ((ours, theirs, local), (theirs, ours, remote)):
-                if not one.columns:
-                    even &= not self._run("column", partial(uneven, one, other), side)
-        if even:
+                if not as_guessed(one, other).columns:
+                    look = partial(uneven, as_guessed(one, other), other)
+                    uneven_sides += self._run("column", look, side)
+        if not uneven_sides:
             # Where a column is wrong the pairs are, too: one fault is told once.
-            self._run(
-                "pairing",
-                lambda: mispaired(ours, theirs, by_number=self._prepped),
-                local,
-                remote,
-            )
+            pairs = lambda: mispaired(ours, theirs, by_number=self._prepped)  # noqa: E731
+            if not self._run("pairing", pairs, local, remote) and self._prepped:
+                if not (ours.columns and theirs.columns):
+                    self._teller.run("column", partial(settle, ours, theirs))
         writes = self._operation == "WRITE"
         destination, source = (theirs, ours) if writes else (ours, theirs)
         self._run(

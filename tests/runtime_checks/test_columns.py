@@ -1,0 +1,89 @@
+"""Groups that right transfers show: read at once from then on, and no fault the less is found."""
+
+import pytest
+
+pytest.importorskip("numpy", reason="the wheel numpy is missing")
+
+import numpy as np
+
+from kvlint.runtime_checks.columns import as_guessed, settle, uneven
+from kvlint.runtime_checks.selection import Selection, select
+from tests.runtime_checks.test_selection import a_list
+
+SLOTS, REGIONS = 8, 6
+EVEN, ODD = [0, 2, 4], [1, 3, 5]
+
+
+@pytest.fixture
+def lists():
+    return a_list([SLOTS] * REGIONS), a_list([SLOTS] * REGIONS, side="remote")
+
+
+def by_group(even: list[int], odd: list[int]) -> np.ndarray:
+    """Group after group, as vLLM writes the blocks of its KV cache groups."""
+    groups = ((EVEN, even), (ODD, odd))
+    return np.array([r * SLOTS + s for g, slots in groups for r in g for s in slots], np.int32)
+
+
+def by_region(even: list[int], odd: list[int]) -> np.ndarray:
+    return np.sort(by_group(even, odd))
+
+
+def sides(lists, ours: np.ndarray, theirs: np.ndarray) -> tuple[Selection, Selection]:
+    local, remote = (select(of, given) for of, given in zip(lists, (ours, theirs), strict=True))
+    return as_guessed(local, remote), as_guessed(remote, local)
+
+
+def wrong(local: Selection, remote: Selection) -> list:
+    return [found for a, b in ((local, remote), (remote, local)) if (found := uneven(a, b))]
+
+
+@pytest.mark.parametrize("order", [by_group, by_region])
+def test_the_second_right_transfer_is_read_by_columns(lists, order):
+    first = sides(lists, order([1, 2], [5]), order([3, 4], [7]))
+    assert not first[0].columns
+    assert wrong(*first) == []
+    settle(*first)
+    local, remote = sides(lists, order([0, 6, 7], [2, 4]), order([6, 2, 1], [0, 5]))
+    assert [slots.tolist() for slots in local.columns.values()] == [[0, 6, 7], [2, 4]]
+    assert wrong(local, remote) == []
+
+
+def test_one_group_alone_is_right_as_well(lists):
+    settle(*sides(lists, by_group([1, 2], [5]), by_group([3, 4], [7])))
+    local, remote = sides(lists, by_group([1], []), by_group([2], []))
+    assert local.columns
+    assert wrong(local, remote) == []
+
+
+def test_a_slot_wrong_on_one_side_is_found_where_it_is(lists):
+    settle(*sides(lists, by_group([1, 2], [5]), by_group([3, 4], [7])))
+    theirs = by_group([3, 4], [7])
+    theirs[-1] -= 2
+    local, remote = sides(lists, by_group([1, 2], [5]), theirs)
+    (found,) = wrong(local, remote)
+    assert (found.place.side, found.place.region, found.place.slot) == ("remote", 5, 5)
+
+
+def test_what_a_list_has_shown_counts_for_nothing_beside_one_that_has_not(lists):
+    settle(*sides(lists, by_group([1, 2], [5, 6]), by_group([3, 4], [7, 0])))
+    another = (a_list([SLOTS] * REGIONS), lists[1])
+    local, remote = sides(another, by_region([1, 2], [1, 2]), by_region([3, 4], [7, 0]))
+    (found,) = wrong(local, remote)
+    assert found.place.side == "remote"
+
+
+def test_groups_of_one_region_show_nothing(lists):
+    ours = np.array([region * SLOTS + region for region in range(REGIONS)], np.int32)
+    local, remote = sides(lists, ours, ours)
+    settle(local, remote)
+    assert [of.shown for of in lists] == [[], []]
+
+
+def test_slots_past_the_end_of_a_shorter_region_of_a_group_are_no_column():
+    counts = [4, 9, 2, 9]
+    of = a_list(counts, [0, 1, 0, 1])
+    starts = np.cumsum([0, *counts])
+    read = select(of, np.array([starts[0] + 3, starts[2] + 3], np.int32))
+    assert not read.columns
+    assert read.at(1) == (3, 1)
