@@ -379,7 +379,7 @@ WITHIN = [
     "watch.Watch.notified",
     "watch.Watch.unread",
     "watch.select",
-    "watch.uneven",
+    "watch.as_guessed",
     "watch.mispaired",
     "watch.unequal_counts",
     "watch.written_twice",
