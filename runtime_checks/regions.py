@@ -8,7 +8,7 @@ one length on one device. Where one ends shows in the rows (another distance, le
 and in the memory (another registration, or another declared region, begins there).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -332,6 +332,10 @@ NOTHING: Final = Extents(
 )
 
 
+Seams = Callable[[int], tuple[list[int], bool]]
+"""Of a region's number what `Extents.seams` says."""
+
+
 def cut(regions: Regions, extents: Extents, *, listed: bool = True) -> Regions:
     """The same list with a new region wherever a piece of memory begins, for regions that go
     over several pieces: buffers that happen to lie beside each other, or evenly apart, look like
@@ -339,8 +343,8 @@ def cut(regions: Regions, extents: Extents, *, listed: bool = True) -> Regions:
 
     A piece with which another region of the list begins is that region's: what reaches into it
     has run past its own end, and is left as it is. Unless it fills that piece, and what comes
-    next in the list is something else, or a whole piece: then the piece is listed twice. Where
-    they are not `listed` regions but any runs of slots, no piece is another's.
+    next in the list is something else, or a whole piece after several: then the piece is listed
+    twice. Where they are not `listed` regions but any runs of slots, no piece is another's.
     """
     if not len(extents) or not len(regions):
         return regions
@@ -348,18 +352,27 @@ def cut(regions: Regions, extents: Extents, *, listed: bool = True) -> Regions:
         extents.starts, regions.addresses, side="right"
     )
     several = np.flatnonzero((inner > 0) & (regions.slots > 1)).tolist()
-    if not several:
+    return cut_at(regions, several, lambda number: extents.seams(regions, number), listed=listed)
+
+
+def cut_at(
+    regions: Regions, numbers: Sequence[int], seams: Seams, *, listed: bool = True
+) -> Regions:
+    """`cut`, of the regions of these numbers, where `seams` says that pieces begin."""
+    if not numbers:
         return regions
     begun: set[tuple[int, int]] = set()
     if listed:
         begun = set(zip(regions.addresses.tolist(), regions.devices.tolist(), strict=True))
     new: list[int] = []
-    for number in several:
+    for number in numbers:
         address, stride = int(regions.addresses[number]), int(regions.strides[number])
         device, start = int(regions.devices[number]), int(regions.starts[number])
-        slots, filled = extents.seams(regions, number)
+        slots, filled = seams(number)
         edges = [address + slot * stride for slot in slots]
-        twice = filled and not _runs_past(edges, regions, number + 1, extents)
+        twice = filled and (
+            not _follows(edges, regions, number) or (len(edges) > 1 and _whole(seams(number + 1)))
+        )
         new += [
             start + slot
             for slot, edge in zip(slots, edges, strict=True)
@@ -368,12 +381,15 @@ def cut(regions: Regions, extents: Extents, *, listed: bool = True) -> Regions:
     return started(regions, np.array(new, np.int64))
 
 
-def _runs_past(edges: list[int], regions: Regions, number: int, extents: Extents) -> bool:
-    """Whether the region of that number begins at one of the edges, and is no whole piece."""
-    if number == len(regions) or int(regions.addresses[number]) not in edges:
-        return False
-    slots, filled = extents.seams(regions, number)
-    return bool(slots) or not filled
+def _follows(edges: list[int], regions: Regions, number: int) -> bool:
+    """Whether the region after that number begins at one of the edges."""
+    return number + 1 < len(regions) and int(regions.addresses[number + 1]) in edges
+
+
+def _whole(seams: tuple[list[int], bool]) -> bool:
+    """Whether a region is one piece, and all of it."""
+    slots, filled = seams
+    return filled and not slots
 
 
 def started(regions: Regions, new: Integers) -> Regions:

@@ -19,7 +19,7 @@ from kvlint.runtime_checks.checks import OUT_OF_REGION, UNREGISTERED, Breach, Si
 from kvlint.runtime_checks.declared import declared
 from kvlint.runtime_checks.lists import DescriptorList
 from kvlint.runtime_checks.nixl.agents import Agent, Prober, as_name
-from kvlint.runtime_checks.regions import Extents, Integers, Regions, cut, joined, started
+from kvlint.runtime_checks.regions import Extents, Integers, Regions, cut, cut_at, joined
 from kvlint.runtime_checks.registrations import Registration
 from kvlint.runtime_checks.stacks import Stack
 from kvlint.runtime_checks.violations import Violation
@@ -132,7 +132,7 @@ class Preparing:
         found = wraps(of, wrapped) if wrapped is not None else None
         if found is None and prepped:
             # Runs of pages that one transfer describes may go on from one region into the next.
-            found = past_declared(of) or run_into_next(of)
+            found = past_declared(of) or run_into_next(of) or _overrun(of, owner, prober)
         if found is not None:
             of.breaches.append(found)
         version = owner.registrations.version if owner else 0
@@ -147,6 +147,19 @@ class Preparing:
         elif prepared.prober is not None:
             found = _not_at_peer(of, prepared.prober)
         return found or next(iter(of.breaches), None)
+
+
+def _overrun(of: DescriptorList, owner: Agent | None, prober: Prober | None) -> Breach | None:
+    """The first region that goes over from one registration into another, where it could not be
+    cut: NIXL looks at each row by itself."""
+    if of.kind not in ("DRAM", "VRAM"):
+        return None
+    if owner is not None:
+        if bool((of.pieces() < 0).any()):
+            return unheld(of, *owner.registrations.extents(of.kind))
+    elif prober is not None and not prober.all_registered(of.regions):
+        return _not_at_peer(of, prober)
+    return None
 
 
 def _placed(
@@ -181,7 +194,12 @@ def _placed(
         held = registrations.tensors(numbers)
         pieces = lambda: numbers  # noqa: E731
     elif prober is not None:
-        regions = _cut_at_peer(regions, prober) if prepped else regions
+        if prepped:
+            regions = _cut_at_peer(regions, prober)
+            if bool(((regions.strides < regions.lengths) & (regions.slots > 1)).any()):
+                # Folding has taken the first of rows that overlap for one of the region before.
+                in_one = known_extents.holding_all(regions) if known else prober.pieces(regions)
+                regions = joined(regions, in_one)
         pieces = _once(lambda: prober.pieces(regions))
     else:
         nowhere = np.full(len(regions), -1, np.int64)
@@ -204,19 +222,25 @@ def _cut_at_peer(regions: Regions, prober: Prober) -> Regions:
     """`cut`, by what the peer has registered."""
     if not len(regions) or prober.all_registered(regions):
         return regions
-    new: list[int] = []
-    for number in range(len(regions)):
-        address, device = int(regions.addresses[number]), int(regions.devices[number])
-        length, stride = int(regions.lengths[number]), int(regions.strides[number])
-        left, edges = int(regions.slots[number]), []
-        if prober.registered(address - stride, stride + length, device):
-            continue
-        at = int(regions.starts[number])
-        while (fits := prober.fitting(address, length, stride, left + 1, device)) and fits < left:
-            address, at, left = address + fits * stride, at + fits, left - fits
-            edges.append(at)
-        new += edges if fits == left else edges[:-1]
-    return started(regions, np.array(new, np.int64))
+    several = np.flatnonzero(regions.slots > 1).tolist()
+    return cut_at(regions, several, lambda number: _seams_at_peer(regions, number, prober))
+
+
+def _seams_at_peer(regions: Regions, number: int, prober: Prober) -> tuple[list[int], bool]:
+    """`Extents.seams`, by asking."""
+    address, device = int(regions.addresses[number]), int(regions.devices[number])
+    length, stride = int(regions.lengths[number]), int(regions.strides[number])
+    slot, slots, found = 0, int(regions.slots[number]), list[int]()
+    while True:
+        left = slots - slot
+        fits = prober.fitting(address + slot * stride, length, stride, left + 1, device)
+        if not fits:
+            # What lies in no registration has not come to another one.
+            return found[:-1], False
+        if fits >= left:
+            return found, fits == left
+        slot += fits
+        found.append(slot)
 
 
 def _not_at_peer(of: DescriptorList, prober: Prober) -> Breach | None:

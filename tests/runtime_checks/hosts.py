@@ -50,10 +50,12 @@ class Host:
     def deregister(self, number: int) -> None:
         self.agent.deregister_memory(self.registered.pop(number))
 
-    def meet(self, *others: "Host") -> None:
-        """Take the others' metadata, a snapshot of what they have registered by now."""
+    def meet(self, *others: "Host", strangers: bool = False) -> None:
+        """Take the others' metadata, a snapshot of what they have registered by now. Of
+        `strangers` it comes past NIXL's Python interface, as if from another process."""
         for other in others:
-            self.agent.add_remote_agent(other.agent.get_agent_metadata())
+            give = other.agent.agent.getLocalMD if strangers else other.agent.get_agent_metadata
+            self.agent.add_remote_agent(give())
 
     def prepare(self, other: "Host | None", rows: Any, kind: str | None = "DRAM") -> Any:
         """A prepared list: of `other`'s memory, or of one's own where that is None."""

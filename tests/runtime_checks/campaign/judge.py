@@ -49,7 +49,7 @@ def wrong_places(right: Call, faulty: Call, mine: Memory, theirs: Memory) -> fro
         for places in (one.meant, hits(one, memory), listed(one), _owned(one, memory)):
             found |= {(side, *place) for at in wrong if (place := places[at]) is not None}
     for side, memory in memories.items():
-        found |= _lacking(side, found, memory, faulty.side(side).runs)
+        found |= _lacking(side, found, memory, faulty.side(side))
     return frozenset(found)
 
 
@@ -60,16 +60,19 @@ def _together(memory: Memory, runs: Sequence[Run]) -> list[list[int]]:
     return groups + [[n for n, run in enumerate(runs) if run.count == count] for count in counts]
 
 
-def _lacking(side: str, found: set[Place], memory: Memory, runs: Sequence[Run]) -> set[Place]:
-    """A slot that one region of a group gets in error is one that the others lack."""
-    return {
-        (side, member, slot)
-        for place, region, slot in found
-        if place == side
-        for members in _together(memory, runs)
-        if region in members
-        for member in members
-    }
+def _lacking(side: str, found: set[Place], memory: Memory, one: Side) -> set[Place]:
+    """A slot that one region of a group gets in error is one that the others lack, and one that
+    the others get is what it lacks itself."""
+    wrong = [(region, slot) for place, region, slot in found if place == side]
+    got = [place for place in (*hits(one, memory), *listed(one)) if place is not None]
+    lacking: set[Place] = set()
+    for members in _together(memory, one.runs):
+        strayed = {region for region, _ in wrong if region in members}
+        slots = {slot for region, slot in wrong if region in members}
+        lacking |= {(side, member, slot) for member in members for slot in slots}
+        others = {slot for region, slot in got if region in members}
+        lacking |= {(side, region, slot) for region in strayed for slot in others}
+    return lacking
 
 
 def _rest(memory: Memory, one: Side, wrong: set[int]) -> set[int]:

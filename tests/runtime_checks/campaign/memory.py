@@ -68,7 +68,7 @@ class Memory:
 
     def registrations(self) -> list[tuple[int, int]]:
         """Address and bytes of what is registered."""
-        if self.layout == "one":
+        if self.layout in ("one", "bare"):
             return [(self.base, self.words.nbytes)]
         return [(self.base + cut.offset, cut.length) for cut in self.regions]
 

@@ -88,6 +88,8 @@ class Campaign:
             self._right(world, world.random.randrange(1, 1 + shape.peers))
         barren: set[str] = set()
         end = min(self.mutants, self.tally.mutants + self.share)
+        if shape.layout == "bare":
+            end = 0
         while self.tally.mutants < end and (kind := self._rarest(barren)):
             before = self.tally.mutants
             if kind in STORIES:

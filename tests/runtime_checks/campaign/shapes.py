@@ -10,7 +10,7 @@ from typing import Literal
 
 from hypothesis import strategies as st
 
-Layout = Literal["apart", "touching", "one"]
+Layout = Literal["apart", "touching", "one", "bare"]
 Form = Literal["Nx3", "Nx5", "object"]
 Operation = Literal["WRITE", "READ"]
 
@@ -30,9 +30,11 @@ class Shape:
     """One geometry for an initiator and its peers.
 
     layout       apart: gaps between regions; touching: none, but a registration each;
-                 one: neither, one registration covers all, and the geometry is declared
+                 one: neither, one registration covers all, and the geometry is declared;
+                 bare: the same undeclared, so that nothing says what the regions are
     interleaved  whether the list takes a region of each group in turn, as keys and values do
     forms        of the initiator's own list and of those of its peers
+    strangers    whether the peers are known by their metadata only, as those of other processes
     seed         of everything smaller: slots, order, dtype, what a mutator chooses
     """
 
@@ -42,6 +44,7 @@ class Shape:
     forms: tuple[Form, Form]
     operation: Operation
     peers: int
+    strangers: bool
     seed: int
 
     @property
@@ -55,10 +58,11 @@ class Shape:
 
 @st.composite
 def shapes(draw: st.DrawFn) -> Shape:
-    layout = draw(st.sampled_from(("apart", "touching", "one")))
+    layout = draw(st.sampled_from(("apart", "touching", "one", "bare")))
     number = draw(st.integers(1, 8))
     # Declared groups may have counts in common.
-    counts = st.lists(st.integers(2, 64), min_size=number, max_size=number, unique=layout != "one")
+    unique = layout in ("apart", "touching")
+    counts = st.lists(st.integers(2, 64), min_size=number, max_size=number, unique=unique)
     local = draw(counts)
     remote = local if draw(st.booleans()) else draw(counts)
     items = st.sampled_from((16, 32, 48, 64))
@@ -73,6 +77,7 @@ def shapes(draw: st.DrawFn) -> Shape:
         forms=(draw(FORMS), draw(FORMS)),
         operation=draw(st.sampled_from(("WRITE", "READ"))),
         peers=draw(st.integers(1, 3)),
+        strangers=draw(st.booleans()),
         seed=draw(st.integers(0, 2**32 - 1)),
     )
 

@@ -52,7 +52,7 @@ class World:
                 host.register_bytes(*piece)
             if shape.layout == "one":
                 declare(_geometry(memory), host.name)
-        self.initiator.meet(*self.peers)
+        self.initiator.meet(*self.peers, strangers=shape.strangers)
         self.messages = 0
         form, other = shape.forms
         sides = [Side(runs(self.mine), form, [], ())]
