@@ -151,12 +151,19 @@ class Preparing:
 
 def _overrun(of: DescriptorList, owner: Agent | None, prober: Prober | None) -> Breach | None:
     """The first region that goes over from one registration into another, where it could not be
-    cut: NIXL looks at each row by itself."""
+    cut: NIXL looks at each row by itself. It has agreed, so what nobody is known to have
+    registered was registered unseen, and is left alone."""
     if of.kind not in ("DRAM", "VRAM"):
         return None
     if owner is not None:
-        if bool((of.pieces() < 0).any()):
-            return unheld(of, *owner.registrations.extents(of.kind))
+        extents, live = owner.registrations.extents(of.kind)
+        regions = of.regions
+        for number in np.flatnonzero(of.pieces() < 0).tolist():
+            end, device = int(regions.ends[number]), int(regions.devices[number])
+            first, length = int(regions.addresses[number]), int(regions.lengths[number])
+            ends = (first, first + length), (end - length, end)
+            if all(extents.holding(*slot, device) is not None for slot in ends):
+                return unheld(of, extents, live)
     elif prober is not None and not prober.all_registered(of.regions):
         return _not_at_peer(of, prober)
     return None
