@@ -1,6 +1,7 @@
 """Transfers from their post to their end, and what must not happen in between."""
 
 from collections import deque
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from typing import Any
@@ -16,10 +17,11 @@ from kvlint.runtime_checks.checks import (
 )
 from kvlint.runtime_checks.digests import Digests, digests_of
 from kvlint.runtime_checks.in_flight import InFlight
+from kvlint.runtime_checks.locks import Lock
 from kvlint.runtime_checks.nixl import lifetimes
 from kvlint.runtime_checks.nixl.agents import Agent
 from kvlint.runtime_checks.nixl.preparing import Prepared
-from kvlint.runtime_checks.nixl.telling import Lock, Teller, Verdict
+from kvlint.runtime_checks.nixl.telling import Teller, Verdict
 from kvlint.runtime_checks.policy import Site
 from kvlint.runtime_checks.registrations import Registration
 from kvlint.runtime_checks.settings import Mode
@@ -277,13 +279,11 @@ class Flights:
         if not was_moving:
             return
         transfer.ended = now()
-        if self.lock.mine:
-            # A destructor in the middle of another call's work.
-            self._over.append(transfer.number)
-            return
-        with self.lock:
-            self._settle()
-            self._in_flight.leave(transfer.number)
+        # Whoever has the lock next does the rest: a destructor may be in the middle of its work.
+        self._over.append(transfer.number)
+        if not self.lock.mine:
+            with suppress(TimeoutError), self.lock:
+                self._settle()
 
     def _settle(self) -> None:
         """What destructors could not do themselves. The caller holds the lock."""

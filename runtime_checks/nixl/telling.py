@@ -1,6 +1,5 @@
 """Runs checks, and tells what they say with the calls and earlier transfers that belong to it."""
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -26,27 +25,6 @@ class Verdict:
     refusal: Violation | None = None
     notes: list[str] = field(default_factory=list)
     transfer: Transfer | None = None
-
-
-class Lock:
-    """A lock that knows whether this thread has it: destructors run in the middle of anything,
-    also between taking a lock and noting that it is taken. So it is reentrant."""
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._owner = 0
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-        self._owner = threading.get_ident()
-
-    def __exit__(self, *_: object) -> None:
-        self._owner = 0
-        self._lock.release()
-
-    @property
-    def mine(self) -> bool:
-        return self._owner == threading.get_ident()
 
 
 class Teller:

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from kvlint.runtime_checks import locks
 from tests.runtime_checks.breaches import breach, lines, site
 
 
@@ -99,3 +100,25 @@ def test_a_signal_handler_may_judge_in_the_middle_of_a_verdict(policy, in_time, 
     assert len(calls) > 20
     assert judged.found.total() == own + len(calls)
     assert not judged.faults
+
+
+def test_a_lock_that_does_not_come_back_costs_a_line_and_hangs_nobody(policy, monkeypatch, capfd):
+    monkeypatch.setattr(locks, "_EACH", 0.01)
+    judged, engines, taken = policy("assert"), threading.RLock(), threading.Event()
+
+    def interrupted():
+        # A destructor of the engine's, at a moment when its thread is in the middle of a verdict.
+        with judged._lock:
+            taken.set()
+            with engines:
+                pass
+
+    other = threading.Thread(target=interrupted)
+    with engines:
+        other.start()
+        assert taken.wait(10)
+        assert judged.judge(breach(0), [site()], agent="a") is not None
+    other.join(10)
+    assert not other.is_alive()
+    assert judged.faults == {"policy": 1}
+    assert capfd.readouterr().err.count("internal error") == 1

@@ -18,6 +18,7 @@ pytest.importorskip("numpy", reason="the wheel numpy is missing")
 
 import numpy as np
 
+from kvlint.runtime_checks import locks
 from tests.runtime_checks.hosts import fill, indices, regions, rows3, rows5
 from tests.runtime_checks.programs import WITHOUT_TORCH
 
@@ -179,6 +180,32 @@ def test_threads_with_agents_of_their_own_and_one_peer_lose_nothing(arm, host):
     gc.collect()
     assert len(armed.flights._in_flight) == 0
     assert not armed.flights._transfers
+
+
+def test_a_lock_that_does_not_come_back_changes_no_call(arm, pair, monkeypatch):
+    monkeypatch.setattr(locks, "_EACH", 0.01)
+    armed = arm("log", faults=True)
+    one, _other, local, remote = pair()
+    engines, taken = threading.RLock(), threading.Event()
+
+    def interrupted():
+        # A destructor of the engine's, in a thread that is in the middle of a check.
+        with armed.flights.lock:
+            taken.set()
+            with engines:
+                pass
+
+    other = threading.Thread(target=interrupted)
+    with engines:
+        other.start()
+        assert taken.wait(10)
+        handle = one.agent.make_prepped_xfer("WRITE", local, [1, 7], remote, [2, 8])
+        one.agent.transfer(handle)
+        one.finish(handle)
+        handle.release()
+    other.join(10)
+    assert not other.is_alive()
+    assert armed.checks == []
 
 
 def test_a_forked_child_sees_nothing_of_its_parents_transfers(arm, pair):
