@@ -1,12 +1,13 @@
 """Descriptor lists made of what an engine prepares, with all that is known about their memory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 import numpy as np
 
+from kvlint.geometry import Region
 from kvlint.runtime_checks.bounds import (
     beyond_address_space,
     declared_for,
@@ -46,20 +47,41 @@ class Prepared:
     stack: Stack
     raises: Violation | None = None
 
-    def entry(self) -> "Prepared | Told":
-        """What the ring keeps: of a long list, which may be one request's, a summary."""
-        return self if len(self.of.regions) <= _TOLD else Told(self.to_dict())
+    def entry(self) -> "Listed":
+        """What the ring keeps, long after the list is gone."""
+        of, known = self.of, self.of.declared[:_TOLD]
+        regions = of.regions if len(of.regions) <= _TOLD else of.regions.taken(range(_TOLD))
+        more = len(of.regions) - len(regions)
+        return Listed(of.number, self.agent.name, of.owner, of.side, of.kind, regions, known, more)
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """A list in the ring. It holds nothing of NIXL's: an agent ends when the engine lets it go.
+
+    regions, declared  the first 256, a list may be one request's and long
+    more               how many regions there are besides
+    """
+
+    number: int
+    agent: str
+    owner: str
+    side: Side
+    kind: str
+    regions: Regions
+    declared: Sequence[Region | None]
+    more: int
 
     def to_dict(self) -> dict[str, object]:
         """Regions as counts and lengths; addresses are not told."""
-        regions = self.of.regions
+        regions = self.regions
         return {
             "kind": "list",
-            "number": self.of.number,
-            "agent": self.agent.name,
-            "owner": self.of.owner,
-            "side": self.of.side,
-            "memory": self.of.kind,
+            "number": self.number,
+            "agent": self.agent,
+            "owner": self.owner,
+            "side": self.side,
+            "memory": self.kind,
             "regions": [
                 {
                     "slots": int(regions.slots[number]),
@@ -68,20 +90,10 @@ class Prepared:
                     "name": known.name if known else None,
                     "layer": known.layer if known else None,
                 }
-                for number, known in enumerate(self.of.declared[:_TOLD])
+                for number, known in enumerate(self.declared)
             ],
-            "more": max(0, len(regions) - _TOLD),
+            "more": self.more,
         }
-
-
-@dataclass(frozen=True)
-class Told:
-    """An entry of the ring that is in words already."""
-
-    words: dict[str, object]
-
-    def to_dict(self) -> dict[str, object]:
-        return self.words
 
 
 _TOLD = 256

@@ -140,7 +140,7 @@ class Watch:
     def prepared(self, handle: Any, prepared: Prepared) -> Violation | None:
         """NIXL has agreed. What it does not see is told now, and raised at first use."""
         self._lists[id(handle)] = prepared
-        self._policy.recorder.keep(prepared)
+        self._policy.recorder.keep(prepared.entry())
         for breach in prepared.of.breaches:
             prepared.raises = self._tell_list(breach, prepared)
         return prepared.raises if self._settings.strict_prepare else None

@@ -1,8 +1,10 @@
 """Lists in every form that NIXL takes, of own memory, of a peer here and of one elsewhere."""
 
+import gc
 import json
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
@@ -244,6 +246,19 @@ def test_what_a_peer_elsewhere_has_not_registered_is_noted(nixl, visitor, elsewh
     with pytest.raises(nixl.nixlBind.nixlNotFoundError) as refused:
         visitor.agent.prep_xfer_dlist(elsewhere.name, rows(elsewhere), "DRAM")
     assert note in refused.value.__notes__[0]
+
+
+def test_an_agent_ends_when_the_program_lets_it_go(visitor, elsewhere):
+    local = visitor.prepare(None, rows5(visitor.regions[:2]))
+    remote = visitor.agent.prep_xfer_dlist(elsewhere.name, elsewhere.rows([0, 1]), "DRAM")
+    handle = visitor.agent.make_prepped_xfer("WRITE", local, [0, 4], remote, [0, 4])
+    visitor.agent.transfer(handle)
+    visitor.finish(handle)
+    inner = weakref.ref(visitor.agent.agent)
+    del local, remote, handle
+    visitor.agent = None
+    gc.collect()
+    assert inner() is None
 
 
 def test_newer_metadata_of_a_peer_elsewhere_says_that_a_list_is_stale(visitor, elsewhere, arm):
