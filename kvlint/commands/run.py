@@ -16,7 +16,15 @@ VIOLATED: Final = 70
 NOT_ARMED: Final = 78
 NOT_EXECUTABLE: Final = 126
 NOT_FOUND: Final = 127
-FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+# Those that end a process, and those that programs have for themselves.
+FORWARDED: Final = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+)
 
 
 @click.command(
@@ -85,6 +93,8 @@ def _ran(command: Sequence[str], environ: Mapping[str, str]) -> int:
     and is not sent a second time.
     """
     awaited = {signal.SIGCHLD, *FORWARDED}
+    # Whoever started this may ignore it, which lasts: then no child leaves a status.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
     try:
         # Python ignores these two, a program expects not to.

@@ -180,14 +180,14 @@ import signal, sys, time
 def handle(number, frame):
     print(signal.Signals(number).name, flush=True)
     sys.exit(5)
-for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):
+for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"):
     signal.signal(getattr(signal, name), handle)
 print("ready", flush=True)
 time.sleep(30)
 """
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"])
 def test_signals_reach_the_command_and_its_end_is_awaited(tmp_path, name):
     running = subprocess.Popen(
         [*command_line(), "--", *python(WAIT)],
@@ -202,6 +202,17 @@ def test_signals_reach_the_command_and_its_end_is_awaited(tmp_path, name):
     running.send_signal(getattr(signal, name))
     out, _ = running.communicate(timeout=30)
     assert (out, running.returncode) == (f"{name}\n", 5)
+
+
+def test_a_parent_that_ignores_its_children_changes_nothing(tmp_path):
+    ran = subprocess.run(
+        [*command_line(), "--mode", "off", "--", "sh", "-c", "exit 3"],
+        cwd=tmp_path,
+        env=ENVIRON,
+        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+        check=False,
+    )
+    assert ran.returncode == 3
 
 
 def test_what_a_terminal_sends_arrives_once(tmp_path):
