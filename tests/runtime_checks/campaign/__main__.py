@@ -5,7 +5,12 @@ import json
 import os
 import sys
 import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
+
+from tests.runtime_checks.campaign.part import campaign
 
 
 def main() -> int:
@@ -14,6 +19,7 @@ def main() -> int:
     parser.add_argument("--transfers", type=int, default=2000, help="right transfers, at least")
     parser.add_argument("--mutants", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=1, help="each with its part and its seed")
     parser.add_argument("--each", type=int, default=40, help="right transfers in one geometry")
     parser.add_argument("--unarmed", action="store_true", help="what plain NIXL does")
     parser.add_argument("--write", type=Path, help="file for the result")
@@ -23,24 +29,20 @@ def main() -> int:
     # Before the first agent: transfers are in flight until someone asks, and NIXL's log is short.
     os.environ.setdefault("UCX_TLS", "tcp")
     os.environ.setdefault("NIXL_LOG_LEVEL", "FATAL")
-    from kvlint.runtime_checks import arm, status
-    from tests.runtime_checks.campaign.run import Campaign, Tally
+    from tests.runtime_checks.campaign.run import Tally
     from tests.runtime_checks.campaign.table import document
 
-    if not asked.unarmed:
-        arm("log")
-    began, last = time.monotonic(), 0.0
-
-    def progress(tally: Tally) -> None:
-        nonlocal last
-        if sys.stderr.isatty() and time.monotonic() - last > 1:
-            last = time.monotonic()
-            print(
-                f"\r{tally.transfers} transfers, {tally.mutants} mutants", end="", file=sys.stderr
-            )
-
-    tally = Campaign(asked.transfers, asked.mutants, asked.seed, asked.each).run(progress)
-    errors = status().get("tool_errors", {})
+    began = time.monotonic()
+    seeds = range(asked.seed, asked.seed + asked.processes)
+    if asked.processes == 1:
+        parts = [campaign(asked, asked.seed)]
+    else:
+        with ProcessPoolExecutor(asked.processes, mp_context=get_context("spawn")) as pool:
+            parts = list(pool.map(campaign, [asked] * asked.processes, seeds))
+    tally, errors = Tally(), Counter[str]()
+    for found, failed in parts:
+        tally.add(found)
+        errors.update(failed)
     if asked.json:
         print(
             json.dumps(
@@ -55,7 +57,9 @@ def main() -> int:
         )
     else:
         numbers = f"--transfers {asked.transfers} --mutants {asked.mutants} --seed {asked.seed}"
-        text = document(tally, errors, numbers, time.monotonic() - began)
+        if asked.processes > 1:
+            numbers += f" --processes {asked.processes}"
+        text = document(tally, dict(errors), numbers, time.monotonic() - began)
         print(text)
         if asked.write:
             asked.write.write_text(text + "\n", encoding="utf-8")

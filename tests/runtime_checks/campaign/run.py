@@ -43,6 +43,19 @@ class Tally:
     def mutants(self) -> int:
         return sum(count.mutants for count in self.kinds.values())
 
+    def add(self, other: "Tally") -> None:
+        """What came of another campaign, of another seed."""
+        self.transfers += other.transfers
+        self.missed += other.missed
+        self.alarms += other.alarms
+        for kind, count in other.kinds.items():
+            own = self.kinds[kind]
+            own.mutants += count.mutants
+            own.found += count.found
+            own.placed += count.placed
+            own.refused += count.refused
+            own.dropped += count.dropped
+
 
 class Campaign:
     """A number of right transfers and of mutants, spread evenly over the geometries drawn."""
