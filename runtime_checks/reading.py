@@ -7,7 +7,7 @@ somebody else: what cannot be read is counted and named, and the rest is told.
 import json
 import os
 import stat
-from bisect import bisect
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,6 +18,8 @@ from typing import Any, BinaryIO, Final
 SCHEMA: Final = 1
 LONGEST: Final = 4 << 20
 AROUND: Final = 3
+# Of so many pairs of agents the transfers are kept at a time: any folder may be given.
+PAIRS: Final = 64
 # By these records are told apart and put together.
 NAMING: Final = ("run", "pid", "number", "repeat_of", "agent", "peer", "transfer", "id", "kind")
 # Of these keys a record has one, or it is none of its kind.
@@ -122,7 +124,8 @@ def put_together(
 ) -> Story:
     """Pure. Both sides of a transfer meet by its id, repeats and what they repeat by number."""
     known = merged(transfers)
-    seen = [replace(one, around=around(one.record, known)) for one in counted(violations)]
+    near = Neighbours(known)
+    seen = [replace(one, around=near.around(one.record)) for one in counted(violations)]
     return Story(seen, known, list(unread))
 
 
@@ -190,16 +193,45 @@ def is_own(transfer: Transfer, violation: Record) -> bool:
     return transfer.id == violation.get("transfer") and _process(violation) in transfer.processes
 
 
-def around(record: Record, transfers: Sequence[Transfer]) -> tuple[Transfer, ...]:
-    """The violation's own transfer with its neighbours among those of the same agents. It has
-    none where a check failed before there was one: then those before and after it by time."""
-    names = {record.get("agent"), record.get("peer")} - {None}
-    near = [t for t in transfers if any(event.agent in names for event in t.events)]
-    own = [number for number, t in enumerate(near) if is_own(t, record)]
-    if own:
-        return tuple(near[max(0, own[0] - AROUND) : own[0] + AROUND + 1])
-    after = bisect([t.begun for t in near], _time(record.get("time")))
-    return tuple(near[max(0, after - AROUND) : after + AROUND])
+class Neighbours:
+    """Transfers by their agents: many violations ask for those around them.
+
+    transfers  by time
+    """
+
+    def __init__(self, transfers: Sequence[Transfer]) -> None:
+        self._all = transfers
+        self._of_agent: dict[str, list[int]] = defaultdict(list)
+        self._of_id: dict[str, list[int]] = defaultdict(list)
+        self._near: dict[frozenset[object], list[int]] = {}
+        for number, transfer in enumerate(transfers):
+            self._of_id[transfer.id].append(number)
+            for agent in {event.agent for event in transfer.events}:
+                self._of_agent[agent].append(number)
+
+    def around(self, record: Record) -> tuple[Transfer, ...]:
+        """The violation's own transfer with its neighbours among those of the same agents. It has
+        none where a check failed before there was one: then those before and after it by time."""
+        near = self._among(frozenset({record.get("agent"), record.get("peer")} - {None}))
+        for number in self._of_id.get(str(record.get("transfer")), ()):
+            own = bisect_left(near, number)
+            if near[own : own + 1] == [number] and is_own(self._all[number], record):
+                return self._taken(near[max(0, own - AROUND) : own + AROUND + 1])
+        time = _time(record.get("time"))
+        after = bisect_right(near, time, key=lambda number: self._all[number].begun)
+        return self._taken(near[max(0, after - AROUND) : after + AROUND])
+
+    def _among(self, agents: frozenset[object]) -> list[int]:
+        """Numbers of the transfers of these agents, ascending."""
+        if agents not in self._near:
+            if len(self._near) == PAIRS:
+                self._near.clear()
+            of_each = (self._of_agent.get(str(agent), ()) for agent in agents)
+            self._near[agents] = sorted(set().union(*of_each))
+        return self._near[agents]
+
+    def _taken(self, numbers: Iterable[int]) -> tuple[Transfer, ...]:
+        return tuple(self._all[number] for number in numbers)
 
 
 def _events(entry: Record) -> Iterator[Event]:

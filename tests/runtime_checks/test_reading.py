@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -256,3 +257,15 @@ def test_processes_tell_whether_they_were_hooked(tmp_path):
         Process(2, met=False, hooked=False, switched_off=()),
         Process(3, met=True, hooked=False, switched_off=()),
     ]
+
+
+def test_a_folder_of_many_processes_is_told_in_time():
+    found, entries = [], []
+    for pid in range(1, 17):
+        names = [f"a>b:{pid}-{number}" for number in range(1000)]
+        entries += [transfer(n, AT + at, "a", "b", pid=pid) for at, n in enumerate(names)]
+        found += [violation(at, pid, agent="a", peer="b", transfer=names[5]) for at in range(500)]
+    before = time.process_time()
+    story = put_together(found, entries)
+    assert all(len(seen.around) == 7 for seen in story.violations)
+    assert time.process_time() - before < 20
