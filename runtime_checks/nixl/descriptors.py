@@ -1,13 +1,14 @@
 """What an engine gives NIXL, read: descriptor objects, and the tensors behind registrations."""
 
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvlint.runtime_checks.regions import Regions, fold
+from kvlint.runtime_checks.regions import Regions, RowsError, fold
 from kvlint.runtime_checks.registrations import Collected
 
 if TYPE_CHECKING:
@@ -96,7 +97,9 @@ class ReadRows:
     def made(self, descriptors: DescriptorObject, given: object) -> None:
         """`get_xfer_descs` has made the object of what was given."""
         if isinstance(given, np.ndarray):
-            self._known[descriptors] = (descriptors.descCount(), fold(given))
+            # NIXL makes objects of rows that it will not prepare, and of other integers as well.
+            with suppress(RowsError):
+                self._known[descriptors] = (descriptors.descCount(), fold(given))
 
     def regions(self, descriptors: DescriptorObject) -> Regions:
         """The regions of the object as it is now. Raises `RowsError`."""

@@ -277,6 +277,11 @@ HOSTILE = {
     "prep of no bytes": lambda a, s: a.prep_xfer_dlist("", s.rows * [1, 0, 1, 1, 1], "DRAM"),
     "prep of no rows": lambda a, s: a.prep_xfer_dlist("", s.rows[:0], "DRAM"),
     "prep of a device": lambda a, s: a.prep_xfer_dlist("", np.add(s.rows, [0, 0, 9, 0, 0]), "DRAM"),
+    "prep of slots of no bytes": lambda a, s: a.prep_xfer_dlist("", s.slots * [1, 0, 1], "DRAM"),
+    "prep of slots of floats": lambda a, s: a.prep_xfer_dlist("", s.slots.astype(float), "DRAM"),
+    "prep of short slots": lambda a, s: a.prep_xfer_dlist("", s.slots.astype("u4"), "DRAM"),
+    "prep of swapped slots": lambda a, s: a.prep_xfer_dlist("", s.slots.astype(">u8"), "DRAM"),
+    "description of no bytes": lambda a, s: a.get_xfer_descs(s.slots * [1, 0, 1], "DRAM"),
     "prep for nobody": lambda a, s: a.prep_xfer_dlist("nobody", s.rows, "DRAM"),
     "prep for no name": lambda a, s: a.prep_xfer_dlist(None, s.rows, "DRAM"),
     "prep of registrations": lambda a, s: a.prep_xfer_dlist("", s.registered, "DRAM"),
@@ -334,6 +339,7 @@ class Scene:
     def __init__(self, pair):
         one, other = pair
         self.peer, self.rows = other.name, rows5(one.regions)
+        self.slots = rows3(one.regions)
         self.local, self.remote = lists(pair)
         self.registered = one.registered[0]
         self.described = one.agent.get_xfer_descs(rows3(one.regions), "DRAM")
