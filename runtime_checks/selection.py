@@ -5,6 +5,7 @@ on. That every region of a group got the same slots is then one comparison of th
 exact and without a loop; only what is not written so, or is wrong, is looked at index by index.
 """
 
+import operator
 from bisect import bisect_right
 from collections.abc import Sequence, Set
 from contextlib import suppress
@@ -106,14 +107,15 @@ def everything(of: DescriptorList) -> Selection:
 def _as_array(indices: object) -> NDArray[np.generic] | None:
     """As NIXL reads them: an array, or anything that holds whole numbers, each below 2^31."""
     if isinstance(indices, np.ndarray):
-        if indices.dtype.kind == "O" and all(map(_is_whole, indices.ravel())):
-            return _as_array(indices.tolist())
-        return indices
+        return _as_array(indices.tolist()) if indices.dtype.kind == "O" else indices
     if isinstance(indices, (str, bytes)) or not isinstance(indices, (Sequence, Set)):
         return None
-    if all(map(_is_whole, indices)):
-        with suppress(OverflowError):
-            return np.array(list(indices), np.int64)
+    whole = list(indices)
+    with suppress(TypeError, OverflowError):
+        if not all(map(_is_whole, whole)):
+            # Arrays and tensors of no dimension, say.
+            whole = list(map(operator.index, whole))
+        return np.array(whole, np.int64)
     return None
 
 

@@ -126,6 +126,7 @@ ODD = {
     "list": lambda indices: list(indices),
     "tuple": tuple,
     "numpy numbers": lambda indices: [np.int64(index) for index in indices],
+    "arrays of no dimension": lambda indices: [np.array(index) for index in indices],
     "range": lambda indices: range(indices[0], indices[0] + len(indices)),
     "every third": lambda indices: np.repeat(np.array(indices, np.int32), 3)[::3],
     "array": lambda indices: array.array("i", indices),
