@@ -19,7 +19,8 @@ Digests = NDArray[np.uint64]
 
 _WORD: Final = 4
 _PIECES: Final = 1024
-_AT_ONCE: Final = 8 << 20
+# Bytes that are looked at together: calculating takes eight times as much memory.
+_AT_ONCE: Final = 1 << 20
 _ROUND: Final = 0x9E3779B97F4A7C15
 
 
@@ -39,20 +40,29 @@ def digests_of(selection: Selection) -> Digests:
         each = max(1, min(_PIECES, _AT_ONCE // max(1, int(length))))
         for first in range(0, len(rows), each):
             some = rows[first : first + each]
-            found[some] = _digests(_read(begins[some], int(length)))
+            found[some] = _digests_at(begins[some], int(length))
     return found
 
 
-def _digests(rows: NDArray[np.uint8]) -> Digests:
+def _digests_at(begins: Addresses, length: int) -> Digests:
+    """(n,) of `length` bytes from each address, long ones piece by piece."""
+    found = np.zeros(len(begins), np.uint64)
+    for first in range(0, length, _AT_ONCE):
+        rows = _read(begins + np.uint64(first), min(_AT_ONCE, length - first))
+        found += _digests(rows, first // _WORD)
+    return found
+
+
+def _digests(rows: NDArray[np.uint8], first_word: int) -> Digests:
     spare = -rows.shape[1] % _WORD
     words = np.pad(rows, ((0, 0), (0, spare))).view(np.uint32).astype(np.uint64)
-    products = words * _weights(words.shape[1])
+    products = words * _weights(first_word, words.shape[1])
     summed: Digests = products.sum(axis=1, dtype=np.uint64)
     return summed
 
 
-def _weights(count: int) -> Digests:
-    position = np.arange(count, dtype=np.uint64)
+def _weights(first: int, count: int) -> Digests:
+    position = np.arange(first, first + count, dtype=np.uint64)
     mixed = (position * np.uint64(_ROUND)) >> np.uint64(33)
     return (mixed << np.uint64(33)) | (position * np.uint64(2) + np.uint64(1))
 

@@ -2,6 +2,7 @@
 
 import mmap
 import sys
+import tracemalloc
 
 import pytest
 
@@ -61,6 +62,20 @@ def test_as_many_rows_as_there_are():
     before = digests_of(everything(of))
     memory[4321, 1] += 1
     assert first_difference(before, digests_of(everything(of))) == 4321
+
+
+def test_a_long_row_takes_little_memory():
+    memory = np.zeros((24 << 20) + 3, np.uint8)
+    memory[7 << 20] = 1
+    tracemalloc.start()
+    before = digests(memory)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < memory.nbytes
+    memory[[7 << 20, 8 << 20]] = 0, 1
+    assert first_difference(before, digests(memory)) == 0
+    memory[[7 << 20, 8 << 20, -1]] = 1, 0, 1
+    assert first_difference(before, digests(memory)) == 0
 
 
 def test_memory_that_is_not_there_is_an_error_and_no_crash():
