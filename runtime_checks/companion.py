@@ -3,6 +3,7 @@
 import importlib.metadata
 import platform
 import sys
+from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
@@ -98,8 +99,14 @@ class Companion:
     def prove(self) -> None:
         """Writes the file that says what is armed, where there are files."""
         with self.policy.contained("evidence"):
-            if self.policy.evidence is not None and self.policy.armed("evidence"):
-                self.policy.evidence.replace_state({**self.status(), "versions": self._versions})
+            evidence = self.policy.evidence
+            if evidence is None:
+                return
+            if self.policy.armed("evidence"):
+                evidence.replace_state({**self.status(), "versions": self._versions})
+            else:
+                with suppress(OSError):
+                    evidence.give_up()
 
     def at_exit(self) -> None:
         """Once in a process, however many ways its end is told."""

@@ -73,6 +73,12 @@ class Evidence:
     def replace_state(self, state: Mapping[str, object]) -> None:
         self._replace(f"armed-{self._name}.json", _line(state))
 
+    def give_up(self) -> None:
+        """What is proven is no longer all there was. A name takes no room on a full disk."""
+        name = f"armed-{self._name}"
+        with _opened(self.folder) as folder:
+            os.replace(f"{name}.json", f"{name}.lost", src_dir_fd=folder, dst_dir_fd=folder)
+
     def _replace(self, name: str, content: bytes) -> None:
         # A signal may interrupt one replacement with another: each has a name of its own.
         beside = f".{name}.{next(self._replaced)}.new"

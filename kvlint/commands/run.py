@@ -130,6 +130,10 @@ def _concluded(code: int, report: Path, run: str, required: bool) -> int:
         complain(f"cannot read {report}: {error.strerror}")
         return code or NOT_ARMED
     watched = sum(process.hooked for process in processes)
+    lost = len(list(report.glob(f"armed-{run}-*.lost")))
+    if lost and not found:
+        complain(f"what was found could not be written to {report}, see above")
+        return code or NOT_ARMED
     if not processes:
         complain(
             "not armed: no process of the command has loaded kvlint; `python -I`, `-E` and `-S` "

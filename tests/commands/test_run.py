@@ -204,6 +204,14 @@ def test_signals_reach_the_command_and_its_end_is_awaited(tmp_path, name):
     assert (out, running.returncode) == (f"{name}\n", 5)
 
 
+def test_what_could_not_be_written_is_no_success(run):
+    # As on a full disk.
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+    ran = run(*python(full + FIND))
+    assert ran.returncode == 78
+    assert ran.stderr.splitlines()[-1].startswith("kvlint: what was found could not be written")
+
+
 def test_a_parent_that_ignores_its_children_changes_nothing(tmp_path):
     ran = subprocess.run(
         [*command_line(), "--mode", "off", "--", "sh", "-c", "exit 3"],
