@@ -14,8 +14,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kvlint.geometry import Geometry
+    from kvlint.runtime_checks.violations import Violation
 
-__all__ = ["arm", "arm_from_environment", "declare", "disarm", "dump", "status"]
+__all__ = ["Violation", "arm", "arm_from_environment", "declare", "disarm", "dump", "status"]
+
+
+def __getattr__(name: str) -> object:
+    """`Violation`, which is imported only when somebody asks for it."""
+    if name == "Violation":
+        from kvlint.runtime_checks.violations import Violation
+
+        return Violation
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def arm(

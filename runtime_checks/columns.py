@@ -6,13 +6,14 @@ for all regions, which the values then show.
 """
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 
 from kvlint.assumptions import Number, Own, Relation, Starts, breaks_on
 from kvlint.geometry import Case
 from kvlint.runtime_checks.checks import COLUMN, Breach
-from kvlint.runtime_checks.lists import Blocks, DescriptorList
+from kvlint.runtime_checks.lists import Blocks, DescriptorList, in_words
 from kvlint.runtime_checks.regions import Integers
 from kvlint.runtime_checks.selection import Selection
 
@@ -38,6 +39,40 @@ def uneven(selection: Selection, other: Selection | None) -> Breach | None:
     if stride is None and other is not None:
         found = _first_uneven(selection, _kept_apart(selection, other))
     return None if found is None else _breach(selection, other, *found, stride)
+
+
+def uneven_runs(of: DescriptorList) -> Breach | None:
+    """The same for what one transfer alone describes: runs of pages in regions that an adapter
+    has declared. Those of a group that have any must have the same."""
+    slots: dict[object, dict[str, set[int]]] = {}
+    last: dict[str, int] = {}
+    for number, declared in enumerate(of.declared):
+        if declared is not None:
+            begin = int(of.regions.addresses[number]) - declared.address
+            end = int(of.regions.ends[number]) - declared.address
+            group = slots.setdefault((declared.list, declared.group), {})
+            covered = range(begin // declared.stride, -(-end // declared.stride))
+            group.setdefault(declared.name, set()).update(covered)
+            last[declared.name] = number
+    for group in slots.values():
+        times = Counter(frozenset(found) for found in group.values())
+        wanted = times.most_common(1)[0][0]
+        for name, found in group.items():
+            strays = sorted(found - wanted) or sorted(wanted - found)
+            if strays:
+                place = replace(of.place(last[name], 0), slot=strays[0], byte=None)
+                what = (
+                    "is moved, and not so in the other regions of its group"
+                    if strays[0] in found
+                    else "is not moved, unlike in the other regions of its group"
+                )
+                return Breach(
+                    COLUMN,
+                    f"{in_words(place)} {what}",
+                    {"slots of the group": len(wanted), f"of {name}": len(found)},
+                    place,
+                )
+    return None
 
 
 def settle(one: Selection, other: Selection) -> None:
@@ -136,6 +171,8 @@ def _breach(
     stride: int | None,
 ) -> Breach:
     of = selection.of
+    if stride is not None:
+        return _displaced(selection, _blocks(selection, other), stride)
     position = _first_stray(selection, members, wanted)
     if position is None:
         lacking = np.setdiff1d(wanted, found)
@@ -149,17 +186,22 @@ def _breach(
         )
     hit = selection.at(position)
     index = int(selection.indices[position])
-    if stride is None:
-        return Breach(
-            COLUMN,
-            f"{of.side} index {index} (at {position}) is {of.called(*hit)}, a slot that the other "
-            f"regions of its group do not get{_meant(selection, other, position)}",
-            {"slots selected of the group": len(wanted), f"of region {member}": len(found)},
-            of.place(*hit),
-        )
-    blocks = _blocks(selection, other)
-    block = int(np.searchsorted(np.cumsum(blocks.counts), position, side="right"))
-    meant, start = int(blocks.regions[block]), of.bounds[int(blocks.regions[block])]
+    return Breach(
+        COLUMN,
+        f"{of.side} index {index} (at {position}) is {of.called(*hit)}, a slot that the other "
+        f"regions of its group do not get{_meant(selection, other, position)}",
+        {"slots selected of the group": len(wanted), f"of region {member}": len(found)},
+        of.place(*hit),
+    )
+
+
+def _displaced(selection: Selection, blocks: Blocks, stride: int) -> Breach:
+    """The first index that one stride for all regions puts elsewhere."""
+    of, firsts = selection.of, np.cumsum(blocks.counts) - blocks.counts
+    starts = of.regions.starts[blocks.regions]
+    block = int(np.flatnonzero(starts != blocks.regions * stride)[0])
+    meant, position, start = int(blocks.regions[block]), int(firsts[block]), int(starts[block])
+    hit, index = selection.at(position), int(selection.indices[position])
     page = index - meant * stride
     return Breach(
         COLUMN,

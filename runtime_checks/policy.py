@@ -135,7 +135,9 @@ class Policy:
             return known, False
         told: list[dict[str, object]] = []
         with self.contained("stacks"):
-            told = [{"call": site.what, "stack": site.stack.lines()} for site in sites]
+            # Called from nowhere is what a destructor is at the end of the process.
+            stacks = [(site.what, site.stack.lines()) for site in sites]
+            told = [{"call": what, "stack": lines} for what, lines in stacks if lines]
         # The sites are kept for their code: while it lives, its identity is nobody else's.
         known = _Known(next(self._numbers), 1, tuple(sites), told)
         self._known[key] = known

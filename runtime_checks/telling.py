@@ -65,11 +65,19 @@ def _violation(seen: Seen, number: int, total: int) -> Iterator[str]:
     history = record.get("history")
     if isinstance(history, list) and history:
         yield "  earlier on these lists"
-        yield from (f"    {_pairs(one) if isinstance(one, Mapping) else one}" for one in history)
+        yield from (f"    {_earlier(one) if isinstance(one, Mapping) else one}" for one in history)
     if seen.around:
         yield "  transfers around it"
         for transfer in seen.around:
             yield from _transfer(transfer, is_own(transfer, record))
+
+
+def _earlier(transfer: Mapping[str, object]) -> str:
+    """A transfer of the history in one line: `a>b:1f#2  WRITE done  local list 3 (...)  ...`."""
+    sides = ((name, transfer.get(name)) for name in ("local", "remote"))
+    told = [f"{name} {_side(side)}" for name, side in sides if isinstance(side, Mapping)]
+    name = transfer.get("id") or f"transfer {transfer.get('number')}"
+    return "  ".join([f"{name}", f"{transfer.get('operation')} {transfer.get('state')}", *told])
 
 
 def _sites(sites: object) -> Iterator[str]:

@@ -62,6 +62,7 @@ class Transfer:
     """A transfer that this process made.
 
     number  from 1, unique in the process
+    call    of NIXL's that made it, called from `stack`
     local, remote  what is selected; None once the handle is gone
     raw     NIXL's own agent and handle, for questions to them while the engine holds the handle
     """
@@ -74,9 +75,11 @@ class Transfer:
     remote: Selection | None
     notification: bytes
     stack: Stack
+    call: str = "make_prepped_xfer"
     name: str | None = None
     state: str = MADE
     polls: int = 0
+    unpolled_told: bool = False
     made: int = field(default_factory=now)
     posted: int | None = None
     ended: int | None = None

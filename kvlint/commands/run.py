@@ -137,7 +137,7 @@ def _concluded(code: int, report: Path, run: str, required: bool) -> int:
     if not processes:
         complain(
             "not armed: no process of the command has loaded kvlint; `python -I`, `-E` and `-S` "
-            "keep it out"
+            "keep it out, and so does an environment without kvlint or wrapt"
         )
         return code or NOT_ARMED
     if found:

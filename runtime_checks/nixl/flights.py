@@ -156,7 +156,7 @@ class Flights:
         if not self._policy.armed(breach.check.name):
             return Verdict()
         call = "__del__" if dropped else "release"
-        sites = [Site("make_prepped_xfer", transfer.stack), Site(call, here())]
+        sites = [Site(transfer.call, transfer.stack), Site(call, here())]
         raises = self._teller.tell(breach, sites, transfer.agent, transfer.peer, transfer)
         return Verdict(raises=raises if breach.check is RELEASED_IN_FLIGHT else None)
 
@@ -187,7 +187,7 @@ class Flights:
                 )
                 if breach is not None and self._still_moving(transfer, agent):
                     sites = [
-                        Site("make_prepped_xfer", transfer.stack),
+                        Site(transfer.call, transfer.stack),
                         Site("deregister_memory", here()),
                     ]
                     return Verdict(
@@ -201,16 +201,19 @@ class Flights:
         """Transfers that were posted and never asked about."""
         for transfer in list(self._transfers.values()):
             if transfer.state == MOVING and self._unpolled(transfer):
-                sites = [Site("make_prepped_xfer", transfer.stack)]
+                sites = [Site(transfer.call, transfer.stack)]
                 breach = self._teller.run(
                     NEVER_POLLED.name, partial(lifetimes.never_polled, transfer)
                 )
                 if breach is not None:
                     self._teller.tell(breach, sites, transfer.agent, transfer.peer, transfer)
+                # Its handle is dropped after this, and that is not told again.
+                transfer.unpolled_told = True
 
     def _unpolled(self, transfer: Transfer) -> bool:
         """Unless nobody counts any more."""
-        return not transfer.polls and self._policy.armed("polling")
+        known = transfer.polls > 0 or transfer.unpolled_told
+        return not known and self._policy.armed("polling")
 
     def _overlap(self, agent: Agent, transfer: Transfer) -> Violation | None:
         with self.lock:
@@ -223,7 +226,7 @@ class Flights:
             # It had ended, and is out of the way: there may be another one behind it.
             return self._overlap(agent, transfer)
         breach = lifetimes.overlapping(transfer, other, clash.position)
-        sites = [Site("make_prepped_xfer", other.stack), Site("transfer", here())]
+        sites = [Site(other.call, other.stack), Site("transfer", here())]
         return self._teller.tell(breach, sites, transfer.agent, transfer.peer, transfer)
 
     def _still_moving(self, transfer: Transfer, agent: Agent) -> bool:
@@ -268,7 +271,7 @@ class Flights:
                     partial(lifetimes.changed, transfer.source, before, after),
                 )
             if breach is not None:
-                sites = [Site("make_prepped_xfer", transfer.stack), Site("completion", here())]
+                sites = [Site(transfer.call, transfer.stack), Site("completion", here())]
                 raises = self._teller.tell(breach, sites, transfer.agent, transfer.peer, transfer)
         self._leave(transfer, state)
         return raises

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kvlint.runtime_checks.checks import Breach
-from kvlint.runtime_checks.columns import as_guessed, settle, uneven
+from kvlint.runtime_checks.columns import as_guessed, settle, uneven, uneven_runs
 from kvlint.runtime_checks.destinations import written_twice
 from kvlint.runtime_checks.nixl import lifetimes
 from kvlint.runtime_checks.nixl.agents import Agent, Agents, as_name
@@ -213,7 +213,7 @@ class Watch:
             return None
         transfer, prepared = self.flights.of(handle), self._lists.get(id(handle))
         breach = lifetimes.dead(call, transfer, prepared)
-        made = Site("make_prepped_xfer", transfer.stack) if transfer else None
+        made = Site(transfer.call, transfer.stack) if transfer else None
         listed = Site("prep_xfer_dlist", prepared.stack) if prepared else None
         sites = [site for site in (made, listed) if site] + [Site(call, here())]
         agent = transfer.agent if transfer else prepared.agent.name if prepared else ""
@@ -261,6 +261,7 @@ class Making(Verdict):
         self._agent = agent
         self._operation = operation
         self._prepped = prepped
+        self._call = "make_prepped_xfer" if prepped else "initialize_xfer"
 
     def check(
         self,
@@ -289,6 +290,7 @@ class Making(Verdict):
             remote=theirs,
             notification=as_bytes(notification),
             stack=self.stack,
+            call=self._call,
         )
         self._compare(ours, theirs)
 
@@ -308,7 +310,11 @@ class Making(Verdict):
         if self._run("unequal-counts", lambda: unequal_counts(ours, theirs), local, remote):
             return
         uneven_sides = 0
-        if self._prepped:
+        if not self._prepped:
+            for side in self.sides:
+                if side.of.named:
+                    uneven_sides += self._run("column", partial(uneven_runs, side.of), side)
+        else:
             for one, other, side in ((ours, theirs, local), (theirs, ours, remote)):
                 if not as_guessed(one, other).columns:
                     look = partial(uneven, as_guessed(one, other), other)
@@ -335,9 +341,8 @@ class Making(Verdict):
         return breach is not None
 
     def tell(self, breach: Breach, *sides: Prepared) -> None:
-        call = "make_prepped_xfer" if self._prepped else "initialize_xfer"
         sites = [Site("prep_xfer_dlist", side.stack) for side in sides if self._prepped]
-        sites.append(Site(call, self.stack))
+        sites.append(Site(self._call, self.stack))
         peer = self.sides[1].of.owner
         raised = self._teller.tell(breach, sites, self._agent.name, peer)
         self.notes.append(breach.message)

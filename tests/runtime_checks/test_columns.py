@@ -1,13 +1,19 @@
 """Groups that right transfers show: read at once from then on, and no fault the less is found."""
 
+from dataclasses import replace
+
 import pytest
 
 pytest.importorskip("numpy", reason="the wheel numpy is missing")
 
 import numpy as np
 
-from kvlint.runtime_checks.columns import as_guessed, settle, uneven
+from kvlint.geometry import Region
+from kvlint.runtime_checks.columns import as_guessed, settle, uneven, uneven_runs
+from kvlint.runtime_checks.lists import DescriptorList
+from kvlint.runtime_checks.regions import fold
 from kvlint.runtime_checks.selection import Selection, select
+from tests.runtime_checks.layouts import BASE, Laid, listed, rows3
 from tests.runtime_checks.test_selection import a_list
 
 SLOTS, REGIONS = 8, 6
@@ -87,3 +93,36 @@ def test_slots_past_the_end_of_a_shorter_region_of_a_group_are_no_column():
     read = select(of, np.array([starts[0] + 3, starts[2] + 3], np.int32))
     assert not read.columns
     assert read.at(1) == (3, 1)
+
+
+def test_a_stride_so_small_that_all_lands_in_one_region_is_told_by_its_stride():
+    lists = (a_list([32] * 4), a_list([32] * 4, side="remote"))
+    ours, theirs = (np.array([r * 16 + p for r in range(4) for p in s]) for s in ([1, 2], [7, 8]))
+    local, remote = sides(lists, ours, theirs)
+    first, second = wrong(local, remote)
+    assert (first.code, first.place.region, first.place.slot) == ("KV103", 0, 17)
+    assert (second.code, second.place.region, second.place.slot) == ("KV103", 0, 23)
+
+
+def runs(pages: dict[int, list[int]]) -> DescriptorList:
+    """Pages of declared regions, a row each, as one `initialize_xfer` describes them."""
+    rows = [Laid(BASE + r * 10000 + p * 8, 8, 0, 8, 1) for r, some in pages.items() for p in some]
+    of = listed(fold(rows3(rows)))
+    known = [
+        Region(
+            name=f"layer {r}", address=BASE + r * 10000, length=80, stride=8, transfer_length=8,
+            memory_kind="DRAM", device=0, list="kv", layer=r,
+        )
+        for r in range(4)
+    ]  # fmt: skip
+    declared = [known[(int(address) - BASE) // 10000] for address in of.regions.addresses]
+    return replace(of, declared=declared)
+
+
+def test_pages_that_one_transfer_describes_are_the_same_in_every_declared_region_it_has():
+    assert uneven_runs(runs({0: [1, 2, 5], 1: [1, 2, 5], 3: [5, 1, 2]})) is None
+    found = uneven_runs(runs({0: [1, 2, 5], 1: [1, 2, 5], 3: [1, 2, 6]}))
+    assert (found.place.layer, found.place.slot) == (3, 6)
+    found = uneven_runs(runs({0: [1, 2], 1: [1], 2: [1, 2]}))
+    assert (found.place.layer, found.place.slot) == (1, 2)
+    assert found.message.endswith("slot 2 is not moved, unlike in the other regions of its group")
