@@ -6,13 +6,12 @@ for all regions, which the values then show.
 """
 
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 
 from kvlint.assumptions import Number, Own, Relation, Starts, breaks_on
 from kvlint.geometry import Case
-from kvlint.runtime_checks.checks import COLUMN, Breach
+from kvlint.runtime_checks.checks import COLUMN, Breach, Place
 from kvlint.runtime_checks.lists import Blocks, DescriptorList, in_words
 from kvlint.runtime_checks.regions import Integers
 from kvlint.runtime_checks.selection import Selection
@@ -42,34 +41,42 @@ def uneven(selection: Selection, other: Selection | None) -> Breach | None:
 
 
 def uneven_runs(of: DescriptorList) -> Breach | None:
-    """The same for what one transfer alone describes: runs of pages in regions that an adapter
-    has declared. Those of a group that have any must have the same."""
-    slots: dict[object, dict[str, set[int]]] = {}
-    last: dict[str, int] = {}
-    for number, declared in enumerate(of.declared):
-        if declared is not None:
-            begin = int(of.regions.addresses[number]) - declared.address
-            end = int(of.regions.ends[number]) - declared.address
-            group = slots.setdefault((declared.list, declared.group), {})
-            covered = range(begin // declared.stride, -(-end // declared.stride))
-            group.setdefault(declared.name, set()).update(covered)
-            last[declared.name] = number
+    """The same for what one transfer alone describes: any rows, in regions that an adapter has
+    declared. Those of a group that have any pages must have the same."""
+    rows = of.regions.apart()
+    held = of.known_extents.holding_all(rows)
+    for at in np.flatnonzero(held < 0).tolist():
+        begin = int(rows.addresses[at])
+        if of.known_extents.holding(begin, begin + 1, int(rows.devices[at])) is not None:
+            # It goes on from one region into the next: who knows what of.
+            return None
+    slots: dict[object, dict[int, set[int]]] = {}
+    for at in np.flatnonzero(held >= 0).tolist():
+        number = int(held[at])
+        region = of.known[number]
+        begin = int(rows.addresses[at]) - region.address
+        pages = range(begin // region.stride, -(-(begin + int(rows.lengths[at])) // region.stride))
+        group = slots.setdefault((region.list, region.group), {})
+        group.setdefault(number, set()).update(pages)
     for group in slots.values():
         times = Counter(frozenset(found) for found in group.values())
         wanted = times.most_common(1)[0][0]
-        for name, found in group.items():
+        for number, found in group.items():
             strays = sorted(found - wanted) or sorted(wanted - found)
             if strays:
-                place = replace(of.place(last[name], 0), slot=strays[0], byte=None)
+                region, slot = of.known[number], strays[0]
+                place = Place(
+                    of.side, number, region.name, region.layer, slot, slot * region.stride
+                )
                 what = (
                     "is moved, and not so in the other regions of its group"
-                    if strays[0] in found
+                    if slot in found
                     else "is not moved, unlike in the other regions of its group"
                 )
                 return Breach(
                     COLUMN,
                     f"{in_words(place)} {what}",
-                    {"slots of the group": len(wanted), f"of {name}": len(found)},
+                    {"slots of the group": len(wanted), f"of {region.name}": len(found)},
                     place,
                 )
     return None
@@ -171,9 +178,9 @@ def _breach(
     stride: int | None,
 ) -> Breach:
     of = selection.of
-    if stride is not None:
-        return _displaced(selection, _blocks(selection, other), stride)
     position = _first_stray(selection, members, wanted)
+    if stride is not None:
+        return _displaced(selection, _blocks(selection, other), stride, position)
     if position is None:
         lacking = np.setdiff1d(wanted, found)
         slot = int(lacking[0]) if len(lacking) else int(wanted[0])
@@ -195,12 +202,16 @@ def _breach(
     )
 
 
-def _displaced(selection: Selection, blocks: Blocks, stride: int) -> Breach:
-    """The first index that one stride for all regions puts elsewhere."""
-    of, firsts = selection.of, np.cumsum(blocks.counts) - blocks.counts
+def _displaced(selection: Selection, blocks: Blocks, stride: int, stray: int | None) -> Breach:
+    """The stray index, or the first one, that one stride for all regions puts elsewhere."""
+    of, ends = selection.of, np.cumsum(blocks.counts)
     starts = of.regions.starts[blocks.regions]
-    block = int(np.flatnonzero(starts != blocks.regions * stride)[0])
-    meant, position, start = int(blocks.regions[block]), int(firsts[block]), int(starts[block])
+    if stray is None:
+        block = int(np.flatnonzero(starts != blocks.regions * stride)[0])
+        position = int(ends[block] - blocks.counts[block])
+    else:
+        position, block = stray, int(np.searchsorted(ends, stray, side="right"))
+    meant, start = int(blocks.regions[block]), int(starts[block])
     hit, index = selection.at(position), int(selection.indices[position])
     page = index - meant * stride
     return Breach(

@@ -8,7 +8,7 @@ import numpy as np
 
 from kvlint.geometry import Region
 from kvlint.runtime_checks.checks import Breach, Place, Side
-from kvlint.runtime_checks.regions import Integers, Regions
+from kvlint.runtime_checks.regions import Extents, Integers, Regions
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +98,7 @@ class DescriptorList:
     pieces    (R,) which registration holds each region, -1 where none is known; asked for once,
               since for a peer it takes a question to NIXL per region
     breaches  what was found while preparing
+    known     all regions that the adapter has declared of this memory
     shown     the groups of the last right transfer that had others than were expected
     """
 
@@ -109,6 +110,7 @@ class DescriptorList:
     declared: Sequence[Region | None]
     pieces: Callable[[], Integers]
     breaches: list[Breach] = field(default_factory=list)
+    known: Sequence[Region] = ()
     shown: "list[Grouping]" = field(default_factory=list)
 
     @cached_property
@@ -168,6 +170,10 @@ class DescriptorList:
     @cached_property
     def _numbers(self) -> Integers:
         return np.arange(len(self.regions))
+
+    @cached_property
+    def known_extents(self) -> Extents:
+        return Extents.of([(one.address, one.length, one.device) for one in self.known])
 
     @cached_property
     def named(self) -> bool:

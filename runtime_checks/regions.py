@@ -93,6 +93,15 @@ class Regions:
     def addresses_of(self, regions: Integers, slots: Integers) -> Addresses:
         return self.addresses[regions] + (slots * self.strides[regions]).astype(np.uint64)
 
+    def apart(self) -> "Regions":
+        """Each slot as a region of its own."""
+        numbers = np.repeat(np.arange(len(self)), self.slots)
+        indices = np.arange(self.descriptors)
+        lengths = self.lengths[numbers]
+        addresses = self.addresses_of(numbers, indices - self.starts[numbers])
+        starts = np.arange(self.descriptors + 1)
+        return Regions(starts, addresses, lengths, lengths, self.devices[numbers])
+
     @cached_property
     def overlapping(self) -> bool:
         """Whether any two slots of the list share a byte."""

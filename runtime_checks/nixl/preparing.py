@@ -140,7 +140,11 @@ class Preparing:
             regions, named, held = rows, [None] * len(rows), []
             nowhere = np.full(len(rows), -1, np.int64)
             pieces = lambda: nowhere  # noqa: E731
-        of = DescriptorList(next(_NUMBERS), side, owner_name, kind, regions, named, pieces)
+        geometry = declared(owner_name)
+        known = [one for one in geometry.regions if one.memory_kind == kind] if geometry else []
+        of = DescriptorList(
+            next(_NUMBERS), side, owner_name, kind, regions, named, pieces, known=known
+        )
         found = wraps(of, wrapped) if wrapped is not None else None
         if found is None and prepped:
             # Runs of pages that one transfer describes may go on from one region into the next.

@@ -312,7 +312,7 @@ class Making(Verdict):
         uneven_sides = 0
         if not self._prepped:
             for side in self.sides:
-                if side.of.named:
+                if side.of.known:
                     uneven_sides += self._run("column", partial(uneven_runs, side.of), side)
         else:
             for one, other, side in ((ours, theirs, local), (theirs, ours, remote)):
