@@ -130,18 +130,22 @@ def put_together(
 
 
 def counted(violations: Iterable[Record]) -> list[Seen]:
-    """By time. A repeat whose violation was lost with an older file stays unknown."""
-    firsts: dict[object, Record] = {}
-    counts: dict[object, int] = defaultdict(int)
+    """By time. A repeat is of the last violation of that number in its process: armed once more,
+    a process counts anew. One whose violation was lost with an older file stays unknown."""
+    firsts: list[Record] = []
+    counts: list[int] = []
+    last: dict[object, int] = {}
     for record in violations:
         process = _process(record)
         if "repeat_of" in record:
-            key = (*process, record["repeat_of"])
+            at = last.get((*process, record["repeat_of"]))
         else:
-            key = (*process, record.get("number"))
-            firsts.setdefault(key, record)
-        counts[key] = max(counts[key], _integer(record.get("count"), 1))
-    seen = [Seen(record, counts[key]) for key, record in firsts.items()]
+            at = last[*process, record.get("number")] = len(firsts)
+            firsts.append(record)
+            counts.append(0)
+        if at is not None:
+            counts[at] = max(counts[at], _integer(record.get("count"), 1))
+    seen = [Seen(record, count) for record, count in zip(firsts, counts, strict=True)]
     return sorted(seen, key=lambda one: _time(one.record.get("time")))
 
 

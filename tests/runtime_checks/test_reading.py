@@ -126,6 +126,12 @@ def test_a_repeat_raises_the_count_of_its_own_process():
     assert sorted((s.record["pid"], s.count) for s in story.violations) == [(1, 8), (2, 1)]
 
 
+def test_a_process_that_is_armed_once_more_counts_anew():
+    records = [violation(), repeat(1, 4), violation(message="another"), repeat(1, 2)]
+    story = put_together(records, [])
+    assert [s.count for s in story.violations] == [4, 2]
+
+
 def test_around_a_violation_are_the_transfers_of_the_same_agents():
     entries = [transfer(f"prefill>decode:{n}", AT + n) for n in range(20)]
     entries += [transfer("x>y:1", AT + 10, agent="x", peer="y")]
