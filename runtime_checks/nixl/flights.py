@@ -77,8 +77,10 @@ class Flights:
             return Verdict()
         verdict = Verdict(transfer=transfer)
         if transfer.state == MOVING:
-            # Posted once more while it moves: NIXL refuses that, and it still moves.
-            return Verdict()
+            if self._moving(transfer):
+                # Posted once more while it moves: NIXL refuses that, and it still moves.
+                return Verdict()
+            self._leave(transfer, DONE)
         message = as_bytes(notification) or transfer.notification
         transfer.name = self._names.next(transfer.agent, transfer.peer, message, transfer.number)
         for side in self._sides[transfer.number]:

@@ -178,6 +178,16 @@ def source_kept(stage: Stage) -> None:
 
 
 @scenario
+def source_changed_before_it_is_posted_again(stage: Stage) -> None:
+    # The engine has not asked in between, but the bytes are there.
+    handle = stage.post([2], [2])
+    stage.wait(handle)
+    stage.one.regions[1][2, 77] ^= 1
+    stage.one.agent.transfer(handle)
+    stage.one.finish(handle)
+
+
+@scenario
 def never_polled_at_release(stage: Stage) -> None:
     handle = stage.post([1], [1])
     stage.wait(handle)

@@ -298,6 +298,7 @@ WANTED = {
     "apart": [],
     "posted twice": [],
     "source changed": ["source-changed"],
+    "source changed before it is posted again": [],
     "source kept": [],
     "never polled at release": ["never-polled"],
     "never polled at exit": ["never-polled"],
