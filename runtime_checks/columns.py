@@ -129,6 +129,10 @@ def _kept_apart(selection: Selection, other: Selection) -> Integers:
     """(R,) the groups, regions kept apart that meet different slots of the other side. Only if
     each region meets one, else what is where says nothing."""
     of, groups = selection.of, selection.of.groups
+    if len(other.of.regions) == 1:
+        # A staging buffer: what it holds of which region nobody can tell from here.
+        chosen = np.isin(np.arange(len(groups)), selection.regions)
+        return np.where(chosen | np.array([d is not None for d in of.declared]), groups, -1)
     here, there = _positions(selection.regions), _positions(other.regions)
     if {part.tobytes() for part in here} != {part.tobytes() for part in there}:
         return groups

@@ -35,8 +35,9 @@ def mispaired(local: Selection, remote: Selection, *, by_number: bool) -> Breach
     """The first region that meets the wrong one, or one with slots of another length.
 
     by_number  whether region i of one list belongs to region i of the other, if they have
-               equally many, else every region must meet just one. Runs of slots of which nothing
-               says that they are regions may meet any. Where adapters have said what the regions
+               equally many, else every region must meet just one. A single region, which may be a
+               staging buffer, and runs of slots of which nothing says that they are regions may
+               meet any. Where adapters have said what the regions
                are, each belongs to the one of its layer and role in either case.
     """
     if by_number and _alike(local, remote):
@@ -129,7 +130,7 @@ def _wrong(
             if _belonging(ours, a) != _belonging(theirs, b):
                 return number
         return None
-    if not by_number:
+    if not by_number or 1 in (len(ours.regions), len(theirs.regions)):
         return None
     if len(ours.regions) == len(theirs.regions) and ours.guess.whole and theirs.guess.whole:
         differ = np.flatnonzero(here != there)

@@ -11,6 +11,7 @@ import numpy as np
 from kvlint.geometry import Region
 from kvlint.runtime_checks.columns import as_guessed, settle, uneven, uneven_runs
 from kvlint.runtime_checks.lists import DescriptorList
+from kvlint.runtime_checks.pairing import mispaired
 from kvlint.runtime_checks.regions import fold
 from kvlint.runtime_checks.selection import Selection, select
 from tests.runtime_checks.layouts import BASE, Laid, listed, rows3
@@ -102,6 +103,18 @@ def test_a_stride_so_small_that_all_lands_in_one_region_is_told_by_its_stride():
     first, second = wrong(local, remote)
     assert (first.code, first.place.region, first.place.slot) == ("KV103", 0, 17)
     assert (second.code, second.place.region, second.place.slot) == ("KV103", 0, 23)
+
+
+def test_a_staging_buffer_may_go_to_some_of_the_regions():
+    staging, layers = a_list([64]), a_list([32] * 4, side="remote")
+    pages = np.array([r * 32 + p for r in (1, 2) for p in (5, 9)])
+    local, remote = sides((staging, layers), np.arange(4), pages)
+    assert wrong(local, remote) == []
+    assert mispaired(local, remote, by_number=True) is None
+    pages[3] += 1
+    local, remote = sides((staging, layers), np.arange(4), pages)
+    (found,) = wrong(local, remote)
+    assert found.place.side == "remote"
 
 
 def runs(pages: dict[int, list[int]]) -> DescriptorList:
