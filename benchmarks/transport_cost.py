@@ -32,9 +32,9 @@ os.environ.setdefault("NIXL_LOG_LEVEL", "WARN")
 from kvlint.runtime_checks import arm, disarm, status
 from kvlint.runtime_checks.columns import uneven
 from kvlint.runtime_checks.destinations import written_twice
+from kvlint.runtime_checks.folding import fold
 from kvlint.runtime_checks.lists import DescriptorList
 from kvlint.runtime_checks.pairing import mispaired, unequal_counts
-from kvlint.runtime_checks.regions import fold
 from kvlint.runtime_checks.selection import Selection, select
 
 if TYPE_CHECKING:

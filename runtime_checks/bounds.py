@@ -7,8 +7,9 @@ import numpy as np
 
 from kvlint.geometry import Region
 from kvlint.runtime_checks.checks import OUT_OF_REGION, UNREGISTERED, Breach
+from kvlint.runtime_checks.extents import Extents
 from kvlint.runtime_checks.lists import DescriptorList
-from kvlint.runtime_checks.regions import ADDRESS_SPACE, Extents, Regions, overlaps
+from kvlint.runtime_checks.regions import ADDRESS_SPACE, Regions, overlaps
 from kvlint.runtime_checks.registrations import Registration
 
 # Together they cannot reach the end: every real list is below all three.

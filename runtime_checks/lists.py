@@ -8,7 +8,8 @@ import numpy as np
 
 from kvlint.geometry import Region
 from kvlint.runtime_checks.checks import Breach, Place, Side
-from kvlint.runtime_checks.regions import Extents, Integers, Regions
+from kvlint.runtime_checks.extents import Extents
+from kvlint.runtime_checks.regions import Integers, Regions
 
 
 @dataclass(frozen=True, eq=False)

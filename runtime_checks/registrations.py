@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kvlint.runtime_checks.regions import Extents, Integers, Regions
+from kvlint.runtime_checks.extents import Extents
+from kvlint.runtime_checks.regions import Integers, Regions
 
 Piece = tuple[int, int, int]
 """Address, length in bytes, device."""

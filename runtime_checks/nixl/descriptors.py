@@ -8,7 +8,8 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
-from kvlint.runtime_checks.regions import Regions, RowsError, fold
+from kvlint.runtime_checks.folding import RowsError, fold
+from kvlint.runtime_checks.regions import Regions
 from kvlint.runtime_checks.registrations import Collected
 
 if TYPE_CHECKING:

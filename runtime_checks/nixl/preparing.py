@@ -18,9 +18,10 @@ from kvlint.runtime_checks.bounds import (
 )
 from kvlint.runtime_checks.checks import OUT_OF_REGION, UNREGISTERED, Breach, Side
 from kvlint.runtime_checks.declared import declared
+from kvlint.runtime_checks.extents import Extents, cut, cut_at, joined
 from kvlint.runtime_checks.lists import DescriptorList
 from kvlint.runtime_checks.nixl.agents import Agent, Prober, as_name
-from kvlint.runtime_checks.regions import Extents, Integers, Regions, cut, cut_at, joined
+from kvlint.runtime_checks.regions import Integers, Regions
 from kvlint.runtime_checks.registrations import Registration
 from kvlint.runtime_checks.stacks import Stack
 from kvlint.runtime_checks.violations import Violation

@@ -13,6 +13,7 @@ import numpy as np
 from kvlint.runtime_checks.checks import Breach
 from kvlint.runtime_checks.columns import as_guessed, settle, uneven, uneven_runs
 from kvlint.runtime_checks.destinations import written_twice
+from kvlint.runtime_checks.folding import RowsError, fold
 from kvlint.runtime_checks.nixl import lifetimes
 from kvlint.runtime_checks.nixl.agents import Agent, Agents, as_name
 from kvlint.runtime_checks.nixl.descriptors import (
@@ -27,7 +28,6 @@ from kvlint.runtime_checks.nixl.preparing import Prepared, Preparing
 from kvlint.runtime_checks.nixl.telling import Teller, Verdict
 from kvlint.runtime_checks.pairing import mispaired, unequal_counts
 from kvlint.runtime_checks.policy import Policy, Site
-from kvlint.runtime_checks.regions import RowsError, fold
 from kvlint.runtime_checks.selection import Selection, everything, select
 from kvlint.runtime_checks.settings import Settings
 from kvlint.runtime_checks.stacks import Stack, here

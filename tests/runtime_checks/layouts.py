@@ -6,8 +6,9 @@ import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from kvlint.runtime_checks.extents import Extents, cut, joined
 from kvlint.runtime_checks.lists import DescriptorList
-from kvlint.runtime_checks.regions import Extents, Regions, cut, joined
+from kvlint.runtime_checks.regions import Regions
 
 BASE = 1 << 20
 QUICK = settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))

@@ -10,9 +10,9 @@ import numpy as np
 
 from kvlint.geometry import Region
 from kvlint.runtime_checks.columns import as_guessed, settle, uneven, uneven_runs
+from kvlint.runtime_checks.folding import fold
 from kvlint.runtime_checks.lists import DescriptorList
 from kvlint.runtime_checks.pairing import mispaired
-from kvlint.runtime_checks.regions import fold
 from kvlint.runtime_checks.selection import Selection, select
 from tests.runtime_checks.layouts import BASE, Laid, listed, rows3
 from tests.runtime_checks.test_selection import a_list

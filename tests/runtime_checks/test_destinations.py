@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvlint.runtime_checks.destinations import written_twice
-from kvlint.runtime_checks.regions import fold
+from kvlint.runtime_checks.folding import fold
 from kvlint.runtime_checks.selection import select
 from tests.runtime_checks.layouts import BASE, QUICK, Laid, bytes_of, listed, rows3, rows_of
 

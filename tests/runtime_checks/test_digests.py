@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvlint.runtime_checks.digests import UnreadableError, digests_of, first_difference
-from kvlint.runtime_checks.regions import fold
+from kvlint.runtime_checks.folding import fold
 from kvlint.runtime_checks.selection import everything
 from tests.runtime_checks.layouts import QUICK, listed
 

@@ -11,8 +11,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kvlint.runtime_checks.folding import fold
 from kvlint.runtime_checks.in_flight import InFlight
-from kvlint.runtime_checks.regions import fold
 from kvlint.runtime_checks.selection import Selection, select
 from tests.runtime_checks.layouts import BASE, QUICK, Laid, bytes_of, listed, rows3, rows5, rows_of
 

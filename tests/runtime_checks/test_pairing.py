@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kvlint.runtime_checks.folding import fold
 from kvlint.runtime_checks.pairing import mispaired, unequal_counts
-from kvlint.runtime_checks.regions import fold
 from kvlint.runtime_checks.selection import everything, select
 from tests.runtime_checks.layouts import BASE, QUICK, Laid, listed, rows5
 

@@ -8,7 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvlint.runtime_checks.regions import Extents, RowsError, cut, fold, overlaps
+from kvlint.runtime_checks.extents import Extents, cut
+from kvlint.runtime_checks.folding import RowsError, fold
+from kvlint.runtime_checks.regions import overlaps
 from tests.runtime_checks.layouts import (
     BASE,
     QUICK,

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvlint.runtime_checks.regions import fold
+from kvlint.runtime_checks.folding import fold
 from kvlint.runtime_checks.registrations import Registrations
 from tests.runtime_checks.layouts import QUICK
 

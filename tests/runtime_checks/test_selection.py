@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from kvlint.runtime_checks.checks import Breach
 from kvlint.runtime_checks.columns import uneven
+from kvlint.runtime_checks.folding import fold
 from kvlint.runtime_checks.lists import DescriptorList
-from kvlint.runtime_checks.regions import fold
 from kvlint.runtime_checks.selection import Selection, select
 from tests.runtime_checks.layouts import BASE, QUICK, Laid, listed, rows5
 
