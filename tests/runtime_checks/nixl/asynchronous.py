@@ -29,12 +29,19 @@ def scenario(play: Callable[["Stage"], None]) -> Callable[["Stage"], None]:
     return play
 
 
+class TooFastError(Exception):
+    """The bytes were there before the call returned: there is nothing to see, try again."""
+
+
 class Stage:
     """Two hosts with two regions each, large enough that a transfer takes a while."""
 
     def __init__(self) -> None:
+        # Without a thread of its own the side that moves the bytes only does so when it is asked:
+        # what is in flight stays so, however slow the machine is.
         self.one, self.other = (
-            Host(name, regions([SLOTS, SLOTS], LENGTH)) for name in ("here", "there")
+            Host(name, regions([SLOTS, SLOTS], LENGTH), thread=name == "there")
+            for name in ("here", "there")
         )
         for host in (self.one, self.other):
             host.register()
@@ -51,7 +58,8 @@ class Stage:
             "WRITE", self.local, mine, self.remote, peers, b"m"
         )
         status = self.one.agent.transfer(handle)
-        assert status == "PROC" or not whole, "nothing is in flight"
+        if whole and status != "PROC":
+            raise TooFastError
         return handle
 
     def wait(self, handle: Any) -> None:
@@ -128,8 +136,7 @@ def overlapping_by_another_list(stage: Stage) -> None:
     remote = stage.one.prepare(stage.other, rows3(stage.other.regions, [4, 4]))
     local = stage.one.prepare(None, rows5(stage.one.regions, [4, 4]))
     second = stage.one.agent.make_prepped_xfer("WRITE", local, [2, 6], remote, [2, 6])
-    # Many bytes: lists that cut memory differently take longer to compare.
-    first = stage.post([1, 2, 3, 4, 5, 6, 7], [1, 2, 3, 4, 5, 6, 7])
+    first = stage.post([1, 2, 3], [1, 2, 3])
     stage.one.agent.transfer(second)
     stage.one.finish(first)
     stage.one.finish(second)
@@ -210,22 +217,33 @@ def polled_at_exit(stage: Stage) -> None:
     stage.one.finish(handle)
 
 
-def run() -> None:
-    told = {}
-    for play in SCENARIOS:
-        runtime_checks.arm("paranoid" if "source" in play.__name__ else "log")
-        if play.__name__.startswith("deregistered_at"):
-            runtime_checks.disarm()
-            runtime_checks.arm("log")
-        policy = arming._armed.policy
+def played(play: Callable[[Stage], None]) -> dict[str, Any]:
+    """What was found in a scenario."""
+    runtime_checks.arm("paranoid" if "source" in play.__name__ else "log")
+    if play.__name__.startswith("deregistered_at"):
+        runtime_checks.disarm()
+        runtime_checks.arm("log")
+    policy = arming._armed.policy
+    try:
         stage = Stage()
         fill(part[:1] for part in stage.one.regions)
         play(stage)
         del stage
         gc.collect()
-        told[play.__name__.replace("_", " ")] = {
-            "found": [record["check"] for record in policy.violations],
-            "faults": dict(policy.faults),
-        }
+        found = [record["check"] for record in policy.violations]
+        return {"found": found, "faults": dict(policy.faults)}
+    finally:
         runtime_checks.disarm()
+
+
+def run() -> None:
+    told = {}
+    for play in SCENARIOS:
+        for left in reversed(range(10)):
+            try:
+                told[play.__name__.replace("_", " ")] = played(play)
+                break
+            except TooFastError:
+                if not left:
+                    raise
     print(json.dumps(told))
