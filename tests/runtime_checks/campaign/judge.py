@@ -116,6 +116,19 @@ def past_ends(faulty: Call, mine: Memory, theirs: Memory) -> frozenset[Place]:
     )
 
 
+def miscounted(faulty: Call, mine: Memory, theirs: Memory) -> frozenset[Place]:
+    """The slots of regions that a list gives another count than they have: it is they that are
+    wrong, also where an index meets one of their own slots."""
+    return frozenset(
+        (side, number, slot)
+        for side, memory in (("local", mine), ("remote", theirs))
+        for number, run in enumerate(faulty.side(side).runs[: len(memory.regions)])
+        if len(faulty.side(side).runs) == len(memory.regions)
+        if run.count != memory.regions[number].slots
+        for slot in range(min(run.count, memory.regions[number].slots))
+    )
+
+
 def named(records: Iterable[Record], checks: Collection[str]) -> list[Record]:
     return [record for record in records if record["check"] in checks]
 

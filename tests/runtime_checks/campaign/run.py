@@ -9,7 +9,15 @@ from random import Random
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from tests.runtime_checks.campaign.calls import Call
-from tests.runtime_checks.campaign.judge import Ear, Place, named, past_ends, placed, wrong_places
+from tests.runtime_checks.campaign.judge import (
+    Ear,
+    Place,
+    miscounted,
+    named,
+    past_ends,
+    placed,
+    wrong_places,
+)
 from tests.runtime_checks.campaign.lifetimes import CRASHES, STORIES, Stage
 from tests.runtime_checks.campaign.mutators import BEYOND, MUTATORS, Scene
 from tests.runtime_checks.campaign.oracle import Effect, another_request, effect
@@ -172,6 +180,7 @@ class Campaign:
                 raise
             count.refused += 1
         places = wrong_places(right, fault.call, mine, theirs)
+        places |= miscounted(fault.call, mine, theirs)
         if fault.checks & BEYOND:
             places |= past_ends(fault.call, mine, theirs)
         self._judge(kind, fault.checks, places, world.shape)
