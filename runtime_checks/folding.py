@@ -15,7 +15,7 @@ from kvlint.runtime_checks.scratch import scratch
 
 _NX3: Final = 3
 _NX5: Final = 5
-_PIECE: Final = 1 << 16
+_PIECE: Final = 1 << 15
 _NO_LENGTH: Final = "a descriptor has no bytes, or more than 2^63"
 _MOST: Final = 1 << 40
 
