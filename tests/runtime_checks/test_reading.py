@@ -4,7 +4,7 @@ import json
 import os
 import time
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kvlint.runtime_checks.reading import Process, armed_processes, put_together, read, record_of
@@ -228,6 +228,8 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
     max_leaves=4,
 )
+# Drawing them takes long on a machine that does other things as well, and that says nothing.
+SLOW = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 KEYS = st.sampled_from([*violation(), *transfer(), "time", "repeat_of", "kind"])
 
 
@@ -240,6 +242,7 @@ def sound(kind, records):
 OBJECTS = st.lists(st.dictionaries(KEYS, JSON, max_size=5), max_size=4)
 
 
+@SLOW
 @given(OBJECTS, OBJECTS)
 def test_any_objects_can_be_told(violations, entries):
     entries = [{"id": "x", **entry, "kind": "transfer"} for entry in entries]
@@ -247,6 +250,7 @@ def test_any_objects_can_be_told(violations, entries):
         assert line.isprintable()
 
 
+@SLOW
 @given(st.dictionaries(KEYS, JSON, max_size=3))
 def test_a_violation_with_odd_values_is_told(odd):
     violations = sound("violations", [violation(**odd)])
