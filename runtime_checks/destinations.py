@@ -23,10 +23,8 @@ class Rows:
 
     @classmethod
     def of(cls, selection: Selection) -> "Rows":
-        regions = selection.of.regions
-        begins = regions.addresses_of(selection.regions, selection.slots)
-        devices = regions.devices[selection.regions]
-        ends = begins + regions.lengths[selection.regions].astype(np.uint64)
+        begins, devices = selection.addresses, selection.devices
+        ends = begins + selection.lengths.astype(np.uint64)
         order = np.lexsort((ends, begins, devices))
         return cls(begins[order], ends[order], devices[order], order)
 
@@ -66,9 +64,7 @@ def _in_rows(destination: Selection, source: Selection) -> Breach | None:
     if len(destination.indices) < 2 or len(destination.indices) != len(source.indices):
         return None
     rows = Rows.of(destination)
-    sources = source.of.regions.addresses_of(source.regions, source.slots)
-    devices = source.of.regions.devices[source.regions]
-    rows = rows.without_repeats(sources[rows.positions], devices[rows.positions])
+    rows = rows.without_repeats(source.addresses[rows.positions], source.devices[rows.positions])
     clash = (rows.devices[1:] == rows.devices[:-1]) & (rows.begins[1:] < rows.ends[:-1])
     if not clash.any():
         return None

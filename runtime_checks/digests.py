@@ -31,9 +31,7 @@ class UnreadableError(OSError):
 def digests_of(selection: Selection) -> Digests:
     """(N,) a digest for each selected descriptor, in order; all in host memory of this process.
     Raises `UnreadableError`."""
-    regions = selection.of.regions
-    begins = regions.addresses_of(selection.regions, selection.slots)
-    lengths = regions.lengths[selection.regions]
+    begins, lengths = selection.addresses, selection.lengths
     found = np.zeros(len(begins), np.uint64)
     for length in np.unique(lengths):
         rows = np.flatnonzero(lengths == length)

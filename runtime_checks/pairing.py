@@ -37,8 +37,8 @@ def mispaired(local: Selection, remote: Selection, *, by_number: bool) -> Breach
     by_number  whether region i of one list belongs to region i of the other, if they have
                equally many, else every region must meet just one. A single region, which may be a
                staging buffer, and runs of slots of which nothing says that they are regions may
-               meet any. Where adapters have said what the regions
-               are, each belongs to the one of its layer and role in either case.
+               meet any. Where adapters have said what the regions are, each belongs to the one of
+               its layer and role in either case.
     """
     if by_number and _alike(local, remote):
         return None

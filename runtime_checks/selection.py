@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kvlint.runtime_checks.checks import INDEX_DTYPE, INDEX_RANGE, INDEX_WIDTH, Breach, Place
 from kvlint.runtime_checks.lists import Blocks, DescriptorList, Grouping
-from kvlint.runtime_checks.regions import Integers
+from kvlint.runtime_checks.regions import Addresses, Integers
 from kvlint.runtime_checks.scratch import scratch
 
 Indices = NDArray[np.int32] | NDArray[np.int64]
@@ -63,6 +63,20 @@ class Selection:
         """(N,) slot of each index in its region."""
         slots: Integers = self.indices.astype(np.int64) - self.of.regions.starts[self.regions]
         return slots
+
+    @property
+    def addresses(self) -> Addresses:
+        """(N,) where each selected slot begins."""
+        return self.of.regions.addresses_of(self.regions, self.slots)
+
+    @property
+    def lengths(self) -> Integers:
+        """(N,) bytes moved of each."""
+        return self.of.regions.lengths[self.regions]
+
+    @property
+    def devices(self) -> Integers:
+        return self.of.regions.devices[self.regions]
 
     def at(self, position: int) -> tuple[int, int]:
         """Region and slot of the index at a position."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from kvlint.runtime_checks.nixl.telling import Verdict
+from kvlint.runtime_checks.nixl.teller import Verdict
 from kvlint.runtime_checks.nixl.watch import Watch
 from kvlint.runtime_checks.policy import Policy
 from kvlint.runtime_checks.stacks import here

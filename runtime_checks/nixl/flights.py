@@ -14,6 +14,7 @@ from kvlint.runtime_checks.checks import (
     RELEASED_IN_FLIGHT,
     SOURCE_CHANGED,
     STALE_LIST,
+    Breach,
 )
 from kvlint.runtime_checks.digests import Digests, digests_of
 from kvlint.runtime_checks.in_flight import InFlight
@@ -21,7 +22,7 @@ from kvlint.runtime_checks.locks import Lock
 from kvlint.runtime_checks.nixl import lifetimes
 from kvlint.runtime_checks.nixl.agents import Agent
 from kvlint.runtime_checks.nixl.preparing import Prepared
-from kvlint.runtime_checks.nixl.telling import Teller, Verdict
+from kvlint.runtime_checks.nixl.teller import Teller, Verdict
 from kvlint.runtime_checks.policy import Site
 from kvlint.runtime_checks.registrations import Registration
 from kvlint.runtime_checks.settings import Mode
@@ -90,10 +91,8 @@ class Flights:
             ):
                 breach = self._teller.run(check, partial(look, side))
                 if breach is not None:
-                    sites = [Site("prep_xfer_dlist", side.stack), Site("transfer", here())]
-                    raises = self._teller.tell(
-                        breach, sites, transfer.agent, transfer.peer, transfer
-                    )
+                    listed = Site("prep_xfer_dlist", side.stack)
+                    raises = self._tell(breach, transfer, listed, Site("transfer", here()))
                     verdict.raises = verdict.raises or raises
         if self._policy.armed(OVERLAP_IN_FLIGHT.name):
             with self._policy.contained(OVERLAP_IN_FLIGHT.name):
@@ -158,23 +157,24 @@ class Flights:
         if not self._policy.armed(breach.check.name):
             return Verdict()
         call = "__del__" if dropped else "release"
-        sites = [Site(transfer.call, transfer.stack), Site(call, here())]
-        raises = self._teller.tell(breach, sites, transfer.agent, transfer.peer, transfer)
+        raises = self._tell(breach, transfer, _made(transfer), Site(call, here()))
         return Verdict(raises=raises if breach.check is RELEASED_IN_FLIGHT else None)
 
     def released(self, handle: Any) -> None:
         transfer = self.of(handle)
         if transfer is not None:
-            self._leave(transfer, RELEASED if transfer.state == MOVING else transfer.state)
-            transfer.closes()
+            self._close(transfer)
 
     def forget(self, handle: Any) -> None:
         """The handle is gone; another may get its identity."""
         transfer = self._transfers.pop(id(handle), None)
         if transfer is not None:
-            self._leave(transfer, RELEASED if transfer.state == MOVING else transfer.state)
+            self._close(transfer)
             self._sides.pop(transfer.number, None)
-            transfer.closes()
+
+    def _close(self, transfer: Transfer) -> None:
+        self._leave(transfer, RELEASED if transfer.state == MOVING else transfer.state)
+        transfer.closes()
 
     def deregistering(self, agent: Agent, registrations: list[Registration]) -> Verdict:
         """Before memory is deregistered: no transfer may still use it."""
@@ -188,27 +188,19 @@ class Flights:
                     partial(lifetimes.deregistered, transfer, agent, registration),
                 )
                 if breach is not None and self._still_moving(transfer, agent):
-                    sites = [
-                        Site(transfer.call, transfer.stack),
-                        Site("deregister_memory", here()),
-                    ]
-                    return Verdict(
-                        raises=self._teller.tell(
-                            breach, sites, transfer.agent, transfer.peer, transfer
-                        )
-                    )
+                    call = Site("deregister_memory", here())
+                    return Verdict(raises=self._tell(breach, transfer, _made(transfer), call))
         return Verdict()
 
     def at_exit(self) -> None:
         """Transfers that were posted and never asked about."""
         for transfer in list(self._transfers.values()):
             if transfer.state == MOVING and self._unpolled(transfer):
-                sites = [Site(transfer.call, transfer.stack)]
                 breach = self._teller.run(
                     NEVER_POLLED.name, partial(lifetimes.never_polled, transfer)
                 )
                 if breach is not None:
-                    self._teller.tell(breach, sites, transfer.agent, transfer.peer, transfer)
+                    self._tell(breach, transfer, _made(transfer))
                 # Its handle is dropped after this, and that is not told again.
                 transfer.unpolled_told = True
 
@@ -228,8 +220,7 @@ class Flights:
             # It had ended, and is out of the way: there may be another one behind it.
             return self._overlap(agent, transfer)
         breach = lifetimes.overlapping(transfer, other, clash.position)
-        sites = [Site(other.call, other.stack), Site("transfer", here())]
-        return self._teller.tell(breach, sites, transfer.agent, transfer.peer, transfer)
+        return self._tell(breach, transfer, _made(other), Site("transfer", here()))
 
     def _still_moving(self, transfer: Transfer, agent: Agent) -> bool:
         """Whether a transfer thought to be in flight still is. Its own agent may be asked where
@@ -273,8 +264,8 @@ class Flights:
                     partial(lifetimes.changed, transfer.source, before, after),
                 )
             if breach is not None:
-                sites = [Site(transfer.call, transfer.stack), Site("completion", here())]
-                raises = self._teller.tell(breach, sites, transfer.agent, transfer.peer, transfer)
+                ended = Site("completion", here())
+                raises = self._tell(breach, transfer, _made(transfer), ended)
         self._leave(transfer, state)
         return raises
 
@@ -290,7 +281,15 @@ class Flights:
             with suppress(TimeoutError), self.lock:
                 self._settle()
 
+    def _tell(self, breach: Breach, transfer: Transfer, *sites: Site) -> Violation | None:
+        return self._teller.tell(breach, sites, transfer.agent, transfer.peer, transfer)
+
     def _settle(self) -> None:
         """What destructors could not do themselves. The caller holds the lock."""
         while self._over:
             self._in_flight.leave(self._over.popleft())
+
+
+def _made(transfer: Transfer) -> Site:
+    """The call that made it."""
+    return Site(transfer.call, transfer.stack)

@@ -80,21 +80,19 @@ def deregistered(transfer: Transfer, agent: Agent, registration: Registration) -
             continue
         if selection.of.kind != registration.kind or not len(selection.indices):
             continue
-        regions = selection.of.regions
-        begins = regions.addresses_of(selection.regions, selection.slots)
-        ends = begins + regions.lengths[selection.regions].astype(np.uint64)
+        begins = selection.addresses
+        ends = begins + selection.lengths.astype(np.uint64)
         within = (begins < np.uint64(registration.end)) & (ends > np.uint64(registration.address))
-        within &= regions.devices[selection.regions] == registration.device
+        within &= selection.devices == registration.device
         hits = np.flatnonzero(within)
         if len(hits):
             at = int(hits[0])
-            place = selection.place(at)
             return Breach(
                 DEREGISTERED_IN_FLIGHT,
                 f"{registration} of {agent.name} is deregistered while {_named(transfer)} still "
                 f"moves {selection.call(at)}",
                 {"state of the transfer": transfer.state, "registration": "deregistered"},
-                place,
+                selection.place(at),
             )
     return None
 

@@ -128,6 +128,8 @@ class Preparing:
         owner = agent if owner_name == agent.name else peer.twin if peer else None
         if owner is not None and not owner.whole:
             owner = None
+        geometry = declared(owner_name)
+        known = list(geometry.regions) if geometry else []
         wrapped = beyond_address_space(rows)
         prober = None
         if owner is None and owner_name != agent.name:
@@ -135,16 +137,15 @@ class Preparing:
             prober = Prober(agent_object, self._bindings, owner_name, segment)
         if wrapped is None:
             regions, named, pieces, held = _placed(
-                owner, owner_name, kind, rows, prober, prepped=prepped
+                owner, known, kind, rows, prober, prepped=prepped
             )
         else:
             regions, named, held = rows, [None] * len(rows), []
             nowhere = np.full(len(rows), -1, np.int64)
             pieces = lambda: nowhere  # noqa: E731
-        geometry = declared(owner_name)
-        known = [one for one in geometry.regions if one.memory_kind == kind] if geometry else []
+        of_kind = [one for one in known if one.memory_kind == kind]
         of = DescriptorList(
-            next(_NUMBERS), side, owner_name, kind, regions, named, pieces, known=known
+            next(_NUMBERS), side, owner_name, kind, regions, named, pieces, known=of_kind
         )
         found = wraps(of, wrapped) if wrapped is not None else None
         if found is None and prepped:
@@ -188,7 +189,7 @@ def _overrun(of: DescriptorList, owner: Agent | None, prober: Prober | None) -> 
 
 def _placed(
     owner: Agent | None,
-    name: str,
+    known: list[Region],
     kind: str,
     rows: Regions,
     prober: Prober | None,
@@ -199,8 +200,6 @@ def _placed(
 
     What one transfer alone describes are any runs of pages: no regions but those declared.
     """
-    geometry = declared(name)
-    known = list(geometry.regions) if geometry else []
     known_extents = Extents.of([(r.address, r.length, r.device) for r in known])
     regions = cut(rows, known_extents, listed=prepped)
     held: list[Registration] = []

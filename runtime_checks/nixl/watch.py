@@ -25,7 +25,7 @@ from kvlint.runtime_checks.nixl.descriptors import (
 )
 from kvlint.runtime_checks.nixl.flights import Flights
 from kvlint.runtime_checks.nixl.preparing import Prepared, Preparing
-from kvlint.runtime_checks.nixl.telling import Teller, Verdict
+from kvlint.runtime_checks.nixl.teller import Teller, Verdict
 from kvlint.runtime_checks.pairing import mispaired, unequal_counts
 from kvlint.runtime_checks.policy import Policy, Site
 from kvlint.runtime_checks.selection import Selection, everything, select
@@ -316,9 +316,9 @@ class Making(Verdict):
                     uneven_sides += self._run("column", partial(uneven_runs, side.of), side)
         else:
             for one, other, side in ((ours, theirs, local), (theirs, ours, remote)):
-                if not as_guessed(one, other).columns:
-                    look = partial(uneven, as_guessed(one, other), other)
-                    uneven_sides += self._run("column", look, side)
+                guessed = as_guessed(one, other)
+                if not guessed.columns:
+                    uneven_sides += self._run("column", partial(uneven, guessed, other), side)
         if not uneven_sides:
             # Where a column is wrong the pairs are, too: one fault is told once.
             pairs = lambda: mispaired(ours, theirs, by_number=self._prepped)  # noqa: E731
