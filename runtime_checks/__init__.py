@@ -16,7 +16,16 @@ if TYPE_CHECKING:
     from kvlint.geometry import Geometry
     from kvlint.runtime_checks.violations import Violation
 
-__all__ = ["Violation", "arm", "arm_from_environment", "declare", "disarm", "dump", "status"]
+__all__ = [
+    "Violation",
+    "arm",
+    "arm_from_environment",
+    "declare",
+    "disarm",
+    "dump",
+    "guard_pool",
+    "status",
+]
 
 
 def __getattr__(name: str) -> object:
@@ -65,10 +74,37 @@ def disarm() -> None:
 
 
 def declare(geometry: "Geometry", agent: str | None = None) -> None:
-    """Name the regions of an agent, or of all: messages then tell names and layers."""
+    """Name the regions of an agent, or, without one, of this process's memory, whichever agent
+    moves it: messages then tell names and layers."""
     from kvlint.runtime_checks.declared import declare
 
     declare(geometry, agent)
+
+
+def guard_pool(
+    pool: object,
+    *,
+    name: str = "pool",
+    said: "Mapping[str, tuple[int, int, int]] | Iterable[tuple[int, int, int]] | None" = None,
+    slot_rows: int = 1,
+    agent: str | None = None,
+) -> None:
+    """Check a pool of torch tensors, and name its regions in the checks of every transfer.
+
+    pool       a tensor, or lists and mappings of them; an object with `get_contiguous_buf_infos()`;
+               with `said` any object that holds the tensors
+    name       names the pool; regions of one pool are selected by one set of slots
+    said       (address, length, item length), in bytes, of each region, as the transport is told;
+               without it each tensor is a region
+    slot_rows  entries of the first dimension that one slot is: tokens a page, say
+    agent      the NIXL agent whose memory it is; without one, any of this process
+
+    Does nothing where nothing is armed. Raises Violation where the mode raises, and ValueError,
+    one line, for what is no pool.
+    """
+    from kvlint.runtime_checks import arming
+
+    arming.guard_pool(pool, name, agent, said=said, slot_rows=slot_rows)
 
 
 def dump() -> None:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import Final
+from typing import Any, Final
 
 from kvlint.runtime_checks.companion import NOT_ARMED, Companion
+from kvlint.runtime_checks.engines import ADAPTERS
 from kvlint.runtime_checks.evidence import EvidenceError, prepare
 from kvlint.runtime_checks.policy import say
 from kvlint.runtime_checks.settings import REQUIRE, Mode, Settings, SettingsError
@@ -79,6 +80,21 @@ def disarm() -> None:
             _undo_signal = None
 
 
+def guard_pool(pool: object, name: str, agent: str | None, **how: Any) -> None:
+    """See `kvlint.runtime_checks.guard_pool`."""
+    companion = _armed
+    if companion is None:
+        return
+    from kvlint.runtime_checks.pools.own import pool_of
+
+    view = pool_of(pool, name=name, **how)
+    companion.pools.look(view, "guard_pool", owner=pool, at_once=True)
+    if agent is None:
+        companion.pools.declare_own(name, view.settled().claims)
+    else:
+        companion.pools.declare(agent, view.settled().claims, call="guard_pool")
+
+
 def dump() -> None:
     if _armed is not None:
         _armed.policy.dump()
@@ -100,7 +116,8 @@ def _start(settings: Settings) -> None:
     atexit.register(companion.at_exit)
     if settings.dump_signal is not None:
         _undo_signal = _on_signal(settings.dump_signal)
-    for name in (*MODULES, "multiprocessing.util", "prometheus_client"):
+    engines = [name for awaited in ADAPTERS.values() for name in awaited]
+    for name in (*MODULES, *engines, "multiprocessing.util", "prometheus_client"):
         if sys.modules.get(name) is not None:
             # Another thread may be in the middle of it; importing it again waits for the end.
             _imported(importlib.import_module(name))
@@ -124,8 +141,10 @@ def _imported(module: ModuleType) -> None:
         case "nixl":
             # `nixl._api` is the alias of a back end that may have no name here.
             companion.install(sys.modules.get("nixl._api", module))
-        case _:
+        case name if name in MODULES:
             companion.install(module)
+        case _:
+            companion.install_engine(module)
 
 
 def _ends_by_multiprocessing(companion: Companion) -> None:

@@ -144,6 +144,25 @@ COLLECTED_MEMORY: Final = Check(
     "KV403",
     "the tensor outlives the address",
 )
+POOL_LISTS: Final = Check(
+    "pool-lists",
+    "a pool's lists of regions are not equally long",
+    "KV304",
+    "parallel lists are equally long",
+)
+POOL_MEMORY: Final = Check("pool-memory", "a region begins in no tensor of its pool")
+POOL_LENGTH: Final = Check("pool-length", "a region reaches past the tensor that it lies in")
+ITEM_LENGTH: Final = Check(
+    "item-length", "an item length is not what a slot of the region's tensor takes"
+)
+SLOT_LAYOUT: Final = Check(
+    "slot-layout",
+    "the bytes of one slot are not one run",
+    "KV404",
+    "the tensor is contiguous and starts its allocation",
+)
+REGION_OVERLAP: Final = Check("region-overlap", "two regions of one list share bytes")
+REGION_REGISTERED: Final = Check("region-registered", "a region is registered only in part")
 SOURCE_CHANGED: Final = Check("source-changed", "source bytes changed between post and completion")
 
 CHECKS: Final = MappingProxyType(

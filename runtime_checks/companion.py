@@ -1,5 +1,6 @@
 """What is armed in one process: its policy, and its hooks in NIXL's classes."""
 
+import importlib
 import importlib.metadata
 import platform
 import sys
@@ -7,28 +8,35 @@ from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
+from kvlint.runtime_checks.engines import adapter_of
+from kvlint.runtime_checks.hooking import INSTALLED, Hooks
 from kvlint.runtime_checks.metrics import Metrics, connect
 from kvlint.runtime_checks.policy import Policy, say
 from kvlint.runtime_checks.settings import Settings
 
 if TYPE_CHECKING:
-    from kvlint.runtime_checks.nixl.interposition import Hooks
+    from kvlint.runtime_checks.nixl.interposition import NixlHooks
+    from kvlint.runtime_checks.pools.watching import Pools
 
 NOT_ARMED: Final = 78
 WAITING: Final = "waiting for nixl"
-INSTALLED: Final = "installed"
 NOT_INSTALLED: Final = "not installed"
 DISTRIBUTIONS: Final = ("kvlint-geometry", "nixl", "nixl-cu12", "nixl-cu13", "nixl-rocm", "numpy")
 
 
 class Companion:
-    """hooks  by the agent class that they are in"""
+    """
+    hooks         in NIXL, by the agent class that they are in
+    engine_hooks  by the engine's module that they are in
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.policy = Policy(settings)
         self.policy.on_fault = self.prove
-        self.hooks: dict[type, Hooks] = {}
+        self.hooks: dict[type, NixlHooks] = {}
+        self.engine_hooks: dict[str, Hooks] = {}
+        self._pools: Pools | None = None
         self._metrics: Metrics | None = None
         self._versions = _versions()
         self._met = False
@@ -52,13 +60,36 @@ class Companion:
         # It needs numpy, which is there where NIXL is.
         from kvlint.runtime_checks.nixl.interposition import install
 
-        self.hooks[agent] = install(module, self.policy, self.settings)
+        self.hooks[agent] = install(module, self.policy, self.settings, self.pools)
         self._versions = _versions()
         hooks = self.hook_status()
         installed = sum(status == INSTALLED for status in hooks.values())
         mode, pid = self.settings.mode, self.policy.pid
         say(f"armed: mode={mode} hooks={installed}/{len(hooks)} pid={pid}")
         self.prove()
+
+    @property
+    def pools(self) -> "Pools":
+        """What is known of the engine's pools. It needs numpy, which is there where they are."""
+        if self._pools is None:
+            from kvlint.runtime_checks.pools.watching import Pools
+
+            self._pools = Pools(self.policy, self.settings)
+            self._pools.registered = self._registered_by
+        return self._pools
+
+    def _registered_by(self, agent: str) -> list[tuple[str, int, int, int]]:
+        return [one for h in list(self.hooks.values()) for one in h.watch.registered_by(agent)]
+
+    def install_engine(self, module: ModuleType) -> None:
+        """Hooks in a module of an engine, by the adapter that awaits it."""
+        with self.policy.contained("engines"):
+            adapter = adapter_of(module.__name__)
+            if adapter is None or module.__name__ in self.engine_hooks:
+                return
+            self.engine_hooks[module.__name__] = hooks = Hooks()
+            importlib.import_module(adapter).install(module, hooks, self.pools)
+            self.prove()
 
     def count_in(self, prometheus: ModuleType) -> None:
         """Counters in the registry of the module prometheus_client."""
@@ -69,9 +100,12 @@ class Companion:
 
     def hook_status(self) -> dict[str, str]:
         found: dict[str, str] = {}
-        for hooks in list(self.hooks.values()):
+        for hooks in self._all_hooks():
             found.update(hooks.status)
         return found
+
+    def _all_hooks(self) -> list[Hooks]:
+        return [*self.hooks.values(), *self.engine_hooks.values()]
 
     def _missing(self) -> str:
         required, hooks = self.settings.require, self.hook_status()
@@ -113,7 +147,7 @@ class Companion:
         if self._ended:
             return
         self._ended = True
-        for hooks in list(self.hooks.values()):
+        for hooks in self._all_hooks():
             with self.policy.contained("interposition"):
                 hooks.at_exit()
         self.policy.dump()
@@ -129,10 +163,13 @@ class Companion:
         self.prove()
 
     def undo(self) -> None:
-        for hooks in list(self.hooks.values()):
+        for hooks in self._all_hooks():
             with self.policy.contained("interposition"):
                 hooks.uninstall()
         self.hooks.clear()
+        self.engine_hooks.clear()
+        if self._pools is not None:
+            self._pools.forget()
         if self._metrics is not None:
             with self.policy.contained("metrics"):
                 self._metrics.undo()

@@ -58,6 +58,9 @@ class Agents:
             known = self._agents[number] = Agent(name, reference, whole=born)
         return known
 
+    def named(self, name: str) -> list[Agent]:
+        return [agent for agent in list(self._agents.values()) if agent.name == name]
+
     def published(self, agent: Agent, metadata: bytes) -> None:
         """The agent has given out this metadata; the same bytes loaded elsewhere mean it."""
         digest = hashlib.blake2b(metadata).digest()

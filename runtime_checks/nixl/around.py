@@ -13,14 +13,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from kvlint.runtime_checks.hooking import Method
 from kvlint.runtime_checks.nixl.teller import Verdict
 from kvlint.runtime_checks.nixl.watch import Watch
 from kvlint.runtime_checks.policy import Policy
 from kvlint.runtime_checks.stacks import here
 
 _STRIDED: Final = 5
-
-Method = Callable[..., Any]
 
 
 class Around:

@@ -1,23 +1,22 @@
 """NIXL's agent and handle classes with the checks around their methods.
 
-The methods of the classes themselves are replaced, so it does not matter under which name, in
-which subclass or since when an engine has them. Arguments go through as they come; what a call
-raises or returns is what NIXL raises or returns, unless a violation is raised instead.
+Arguments go through as they come; what a call raises or returns is what NIXL raises or returns,
+unless a violation is raised instead.
 """
 
-import functools
 import os
 from collections.abc import Mapping
 from types import ModuleType
-from typing import Any, Final
+from typing import Final
 from weakref import WeakSet
 
-from kvlint.runtime_checks.nixl.around import Around, Method
+from kvlint.runtime_checks.hooking import Hooks
+from kvlint.runtime_checks.nixl.around import Around
 from kvlint.runtime_checks.nixl.watch import Watch
 from kvlint.runtime_checks.policy import Policy
+from kvlint.runtime_checks.pools.watching import Pools
 from kvlint.runtime_checks.settings import Settings
 
-INSTALLED: Final = "installed"
 _WATCHES: "WeakSet[Watch]" = WeakSet()
 
 _HOOKED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -48,12 +47,14 @@ _HOOKED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def install(module: ModuleType, policy: Policy, settings: Settings) -> "Hooks":
+def install(
+    module: ModuleType, policy: Policy, settings: Settings, pools: Pools | None = None
+) -> "NixlHooks":
     """Put the checks around the classes of a `nixl._api`. A method that this version of NIXL
     lacks is told in the status, and nothing else is less for it."""
-    watch = Watch(module.nixlBind, policy, settings)
+    watch = Watch(module.nixlBind, policy, settings, pools or Pools(policy, settings))
     _WATCHES.add(watch)
-    hooks = Hooks(watch, policy)
+    hooks = NixlHooks(watch)
     around = Around(watch, policy, module)
     for class_name, names in _HOOKED.items():
         owner = getattr(module, class_name, None)
@@ -70,44 +71,12 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
-class Hooks:
-    """What was replaced, and by what. `status` is by "class.method"."""
+class NixlHooks(Hooks):
+    """The hooks of one module of NIXL, and all that was seen through them."""
 
-    def __init__(self, watch: Watch, policy: Policy) -> None:
-        self._watch = watch
-        self._policy = policy
-        self._status: dict[str, str] = {}
-        self._put: list[tuple[type, str, Method, Method]] = []
-        self._live = True
-
-    @property
-    def status(self) -> Mapping[str, str]:
-        return dict(self._status)
-
-    def put(self, class_name: str, owner: type | None, name: str, make: Method) -> None:
-        original = vars(owner).get(name) if owner is not None else None
-        if owner is None or original is None:
-            self._status[f"{class_name}.{name}"] = "missing: this version of NIXL has none"
-            return
-        checked = make(original)
-        checked.__qualname__ = original.__qualname__
-
-        @functools.wraps(original)
-        def method(*args: Any, **kwargs: Any) -> Any:
-            # Another tool may have kept this method beyond `uninstall`; then it is NIXL's again.
-            return (checked if self._live else original)(*args, **kwargs)
-
-        setattr(owner, name, method)
-        self._put.append((owner, name, original, method))
-        self._status[f"{class_name}.{name}"] = INSTALLED
-
-    def uninstall(self) -> None:
-        """The methods are NIXL's own again, also where somebody has wrapped them once more."""
-        self._live = False
-        for owner, name, original, method in self._put:
-            if vars(owner).get(name) is method:
-                setattr(owner, name, original)
-        self._put.clear()
+    def __init__(self, watch: Watch) -> None:
+        super().__init__()
+        self.watch = watch
 
     def at_exit(self) -> None:
-        self._watch.flights.at_exit()
+        self.watch.flights.at_exit()

@@ -126,10 +126,9 @@ class Preparing:
         owner_name = agent.name if local else owner_name
         peer = None if owner_name == agent.name else agent.peers.get(owner_name)
         owner = agent if owner_name == agent.name else peer.twin if peer else None
+        known = list(declared(owner_name, here=owner is not None))
         if owner is not None and not owner.whole:
             owner = None
-        geometry = declared(owner_name)
-        known = list(geometry.regions) if geometry else []
         wrapped = beyond_address_space(rows)
         prober = None
         if owner is None and owner_name != agent.name:

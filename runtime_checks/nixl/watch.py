@@ -28,6 +28,7 @@ from kvlint.runtime_checks.nixl.preparing import Prepared, Preparing
 from kvlint.runtime_checks.nixl.teller import Teller, Verdict
 from kvlint.runtime_checks.pairing import mispaired, unequal_counts
 from kvlint.runtime_checks.policy import Policy, Site
+from kvlint.runtime_checks.pools.watching import Pools
 from kvlint.runtime_checks.selection import Selection, everything, select
 from kvlint.runtime_checks.settings import Settings
 from kvlint.runtime_checks.stacks import Stack, here
@@ -46,10 +47,11 @@ Messages = dict[Any, list[bytes]]
 class Watch:
     """All that is known of one module of NIXL in this process."""
 
-    def __init__(self, bindings: Any, policy: Policy, settings: Settings) -> None:
+    def __init__(self, bindings: Any, policy: Policy, settings: Settings, pools: Pools) -> None:
         self._bindings = bindings
         self._policy = policy
         self._settings = settings
+        self._pools = pools
         self._teller = Teller(policy)
         self.flights = Flights(bindings, self._teller)
         self._agents = Agents()
@@ -65,6 +67,16 @@ class Watch:
 
     def agent(self, agent: Any) -> Agent:
         return self._agents.of(agent)
+
+    def registered_by(self, name: str) -> list[tuple[str, int, int, int]]:
+        """(kind, address, length in bytes, device) of all that an agent has registered; nothing,
+        where it is not known whole."""
+        return [
+            (one.kind, one.address, one.length, one.device)
+            for agent in self._agents.named(name)
+            if agent.whole
+            for one in list(agent.registrations.live.values())
+        ]
 
     def published(self, agent: Any, metadata: bytes) -> None:
         self._agents.published(self.agent(agent), metadata)
@@ -143,6 +155,8 @@ class Watch:
         self._policy.recorder.keep(prepared.entry())
         for breach in prepared.of.breaches:
             prepared.raises = self._tell_list(breach, prepared)
+        if prepared.raises is None and prepared.owner is not None:
+            prepared.raises = self._pools.raises_for(prepared.of.regions)
         return prepared.raises if self._settings.strict_prepare else None
 
     def refused(self, prepared: Prepared) -> str | None:

@@ -42,7 +42,7 @@ class Armed:
     @property
     def flights(self) -> Any:
         (hooks,) = self.companion.hooks.values()
-        return hooks._watch.flights
+        return hooks.watch.flights
 
 
 @pytest.fixture

@@ -254,7 +254,7 @@ def test_a_long_life_takes_no_memory(arm, pair):
     gc.collect()
     assert _resident() - before < 16 << 20
     assert armed.checks == []
-    watch = armed.companion.hooks.copy().popitem()[1]._watch
+    watch = armed.companion.hooks.copy().popitem()[1].watch
     assert len(watch._lists) == 2
     assert len(watch.agent(one.agent).registrations.live) == 2
     assert len(watch._rows._known._values) <= 1

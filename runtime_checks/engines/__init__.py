@@ -1,0 +1,22 @@
+"""Adapters of engines: what each says of its pools, read where it hands it to its transport.
+
+An adapter is one module. It imports nothing of its engine: it is given the engine's modules, each
+right after its import. It has
+
+    AWAITED: tuple[str, ...]                  the modules that it wants to be given
+    install(module, hooks, pools) -> None     puts hooks around what the module defines, and tells
+                                              `pools` (`kvlint.runtime_checks.pools.watching`)
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+ADAPTERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
+"""Module of an adapter -> the modules of its engine that it awaits. Told here, so that arming
+imports no adapter of an engine that is not there."""
+
+
+def adapter_of(module: str) -> str | None:
+    """The adapter that awaits a module."""
+    return next((name for name, awaited in ADAPTERS.items() if module in awaited), None)

@@ -1,0 +1,95 @@
+"""What an engine says of its regions, as it hands them to its transport."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from kvlint.geometry import Region
+from kvlint.runtime_checks.pools.tensors import Tensor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One region: what the engine says, and what its adapter knows of it besides.
+
+    name             unique in its list
+    list             the engine's numbered list that it is in: "kv", "state.swa", "aux"
+    address, length, item_length  bytes, as the engine has them
+    transfer_length  bytes moved of each slot; None: the item length
+    layer, role, page_size, group  as those of `kvlint.geometry.Region`
+    slot_rows        entries of the tensor's dimension `slot_dimension` that one slot is; None
+                     where the adapter cannot know
+    tensor           that holds it; None: looked for by address
+    kind, device     of its memory, where no tensor is at hand
+    """
+
+    name: str
+    list: str
+    address: int
+    length: int
+    item_length: int
+    transfer_length: int | None = None
+    layer: int | None = None
+    role: str | None = None
+    page_size: int | None = None
+    group: str | None = None
+    slot_rows: int | None = None
+    slot_dimension: int = 0
+    tensor: Tensor | None = None
+    kind: str | None = None
+    device: int | None = None
+
+    @property
+    def end(self) -> int:
+        return self.address + self.length
+
+    @property
+    def moved(self) -> int:
+        """Bytes moved of each slot."""
+        return self.item_length if self.transfer_length is None else self.transfer_length
+
+    def region(self) -> Region:
+        """The same for the transport's checks. Raises GeometryError for what cannot be."""
+        tensor = self.tensor
+        kind = self.kind or (tensor.kind if tensor else "VRAM")
+        device = self.device if self.device is not None else tensor.device if tensor else 0
+        return Region(
+            name=self.name,
+            address=self.address,
+            length=self.length,
+            stride=self.item_length,
+            transfer_length=self.moved,
+            memory_kind=kind,
+            device=0 if kind == "DRAM" else device,
+            list=self.list,
+            layer=self.layer,
+            role=self.role,
+            dtype=tensor.dtype if tensor else None,
+            element_size=tensor.element_size if tensor else None,
+            page_size=self.page_size,
+            group=self.group,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """What one pool says of its regions, list by list, and all tensors it holds.
+
+    name  for people, as of its class
+    """
+
+    name: str
+    claims: Sequence[Claim]
+    tensors: Sequence[tuple[str, Tensor]] = ()
+
+    def settled(self) -> "Pool":
+        """Each claim with the tensor that holds it, as far as there is one."""
+        claims = [c if c.tensor else replace(c, tensor=self._tensor_at(c)) for c in self.claims]
+        return replace(self, claims=claims)
+
+    def _tensor_at(self, claim: Claim) -> Tensor | None:
+        """Of the tensors that hold its first byte: one that holds all of it, that begins where it
+        does, the smallest."""
+        around = [t for _, t in self.tensors if t.address <= claim.address < t.end]
+        if not around:
+            return None
+        return min(around, key=lambda t: (t.end < claim.end, t.address != claim.address, t.reach()))

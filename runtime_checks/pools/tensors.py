@@ -1,0 +1,130 @@
+"""Facts of a tensor: where its storage lies, and how its elements lie in it.
+
+torch is never imported here. Where no program has imported it, nothing is a tensor.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+# A pool holds a few tensors a layer. What holds more is no pool, or goes round in circles.
+MOST: Final = 100_000
+DEEPEST: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor as the checks see it.
+
+    storage        address of its storage's first byte
+    storage_bytes  length of the storage
+    address        of element 0
+    shape          elements in each dimension
+    strides        bytes from one to the next in each dimension
+    element_size   bytes an element
+    dtype          as torch has it: "float8_e4m3fn"
+    kind           "VRAM" or "DRAM", as NIXL has it
+    device         index of the device, 0 for host memory
+    """
+
+    storage: int
+    storage_bytes: int
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    element_size: int
+    dtype: str
+    kind: str = "DRAM"
+    device: int = 0
+
+    @classmethod
+    def of(cls, tensor: Any) -> "Tensor":
+        """Of a torch tensor. Raises what torch raises for one without memory of its own."""
+        storage, size, device = tensor.untyped_storage(), tensor.element_size(), tensor.device
+        on_host = device.type == "cpu"
+        return cls(
+            storage.data_ptr(),
+            storage.nbytes(),
+            tensor.data_ptr(),
+            tuple(tensor.shape),
+            tuple(step * size for step in tensor.stride()),
+            size,
+            str(tensor.dtype).removeprefix("torch."),
+            "DRAM" if on_host else "VRAM",
+            0 if on_host else device.index or 0,
+        )
+
+    def reach(self, first: int = 0) -> int:
+        """Bytes from the first element to the end of the last, of the dimensions from `first` on;
+        0 for a tensor without elements."""
+        if not all(self.shape):
+            return 0
+        steps = zip(self.shape[first:], self.strides[first:], strict=True)
+        return sum((n - 1) * step for n, step in steps) + self.element_size
+
+    @property
+    def end(self) -> int:
+        """Address of the byte after its last."""
+        return self.address + self.reach()
+
+    @property
+    def storage_end(self) -> int:
+        return self.storage + self.storage_bytes
+
+
+def is_tensor(thing: object) -> bool:
+    torch = sys.modules.get("torch")
+    return isinstance(thing, torch.Tensor) if torch is not None else False
+
+
+def tensors_in(holder: object, within: Sequence[str] = ()) -> list[tuple[str, Tensor]]:
+    """All tensors that an object holds, by the way that leads to each: "k_buffer[3]".
+
+    Lists, tuples and mappings are gone through, and objects whose class's module begins with one
+    of `within`; a tensor met on two ways is told once.
+    """
+    found: list[tuple[str, Tensor]] = []
+    seen: set[int] = set()
+    level: list[tuple[str, object]] = [("", holder)]
+    for depth in range(DEEPEST):
+        below: list[tuple[str, object]] = []
+        for name, thing in level:
+            if id(thing) in seen or len(seen) >= MOST:
+                continue
+            if is_tensor(thing):
+                seen.add(id(thing))
+                facts = _facts(thing)
+                if facts is not None:
+                    found.append((name, facts))
+            elif not depth or isinstance(thing, (list, tuple, Mapping)) or _is_in(thing, within):
+                seen.add(id(thing))
+                below.extend(_parts(name, thing))
+        level = below
+    return found
+
+
+def _facts(tensor: object) -> Tensor | None:
+    """None for a tensor without memory of its own, as sparse ones and those of tracing are."""
+    try:
+        facts = Tensor.of(tensor)
+    except Exception:
+        return None
+    return facts if facts.storage else None
+
+
+def _is_in(thing: object, within: Sequence[str]) -> bool:
+    module = type(thing).__module__
+    return any(module == name or module.startswith(f"{name}.") for name in within)
+
+
+def _parts(name: str, thing: object) -> Iterator[tuple[str, object]]:
+    if isinstance(thing, Mapping):
+        for key, part in list(thing.items()):
+            yield f"{name}[{key!r}]", part
+    elif isinstance(thing, (list, tuple)):
+        for at, part in enumerate(thing):
+            yield f"{name}[{at}]", part
+    else:
+        for key, part in list(getattr(thing, "__dict__", {}).items()):
+            yield f"{name}.{key}" if name else str(key), part

@@ -1,0 +1,150 @@
+"""What is known of the pools of this process: looked at, told, and declared to the transport."""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from weakref import ref
+
+from kvlint.geometry import Geometry, GeometryError, Region
+from kvlint.runtime_checks import declared
+from kvlint.runtime_checks.checks import Breach
+from kvlint.runtime_checks.policy import Policy, Site
+from kvlint.runtime_checks.pools.checking import faults, registered_in_part
+from kvlint.runtime_checks.pools.claims import Claim, Pool
+from kvlint.runtime_checks.regions import Regions
+from kvlint.runtime_checks.settings import Settings
+from kvlint.runtime_checks.stacks import here
+from kvlint.runtime_checks.violations import Violation
+
+Registered = Iterable[tuple[str, int, int, int]]
+Range = tuple[int, int]
+
+
+class Pools:
+    """What the adapters of engines talk to. What they say is judged by the policy.
+
+    registered  what an agent of that name has registered: (kind, address, length, device)
+    """
+
+    def __init__(self, policy: Policy, settings: Settings) -> None:
+        self.policy = policy
+        self.registered: Callable[[str], Registered] = lambda _: ()
+        self.on_declared: Callable[[str, Geometry], None] = lambda _agent, _geometry: None
+        self._settings = settings
+        self._known: dict[int, Claim] = {}
+        self._wrong: dict[Range, Violation] = {}
+        self._owners: dict[int, ref[Any]] = {}
+        self._agents: set[str] = set()
+        self._owned: set[object] = set()
+
+    def look(self, pool: Pool, call: str, *, owner: Any = None, at_once: bool = False) -> None:
+        """Check what an engine says of a pool.
+
+        What is wrong is told now, and raised when a list over such a region is first used; at once
+        where that is asked for here or by KVLINT_STRICT_PREPARE.
+
+        call   the method that said it
+        owner  the pool itself: what is known of its memory is forgotten when it is gone
+        """
+        raised: Violation | None = None
+        with self.policy.contained("pools"):
+            if not self.policy.armed("pools"):
+                return
+            settled = pool.settled()
+            self._remember(settled, owner)
+            for claim, breach in faults(settled):
+                violation = self.tell(breach, call)
+                if violation is not None:
+                    raised = raised or violation
+                    self._wrong[_extent(claim)] = violation
+        if raised is not None and (at_once or self._settings.strict_prepare):
+            raise raised
+
+    def tell(self, breach: Breach, call: str, agent: str = "") -> Violation | None:
+        """Record it; what to raise, where the mode raises."""
+        return self.policy.judge(breach, [Site(call, here(1))], agent=agent)
+
+    def known(self, address: int) -> Claim | None:
+        """What a pool has said of the region that begins there."""
+        return self._known.get(address)
+
+    def raises_for(self, regions: Regions) -> Violation | None:
+        """What was found wrong with memory that these regions touch."""
+        if not self._wrong:
+            return None
+        for (begin, end), violation in list(self._wrong.items()):
+            if bool(((regions.addresses < end) & (regions.ends > begin)).any()):
+                return violation
+        return None
+
+    def declare(
+        self,
+        agent: str,
+        claims: Sequence[Claim],
+        *,
+        call: str,
+        engine: str | None = None,
+        process: str | None = None,
+    ) -> None:
+        """These are the regions of an agent of this process, each list in order: names, groups
+        and bounds for the transport's checks."""
+        with self.policy.contained("pools"):
+            geometry = as_geometry(claims, engine=engine, process=process)
+            declared.declare(geometry, agent)
+            self._agents.add(agent)
+            self.on_declared(agent, geometry)
+            for breach in registered_in_part(geometry.regions, self.registered(agent)):
+                self.tell(breach, call, agent)
+
+    def declare_own(self, owner: object, claims: Sequence[Claim]) -> None:
+        """Memory of this process, whichever agent moves it."""
+        with self.policy.contained("pools"):
+            geometry = as_geometry(claims)
+            declared.declare_here(owner, geometry.regions)
+            self._owned.add(owner)
+            self.on_declared("", geometry)
+
+    def forget(self) -> None:
+        """Nothing of what was declared here stands any longer."""
+        for agent in self._agents:
+            declared.forget_agent(agent)
+        for owner in self._owned:
+            declared.forget(owner)
+
+    def _remember(self, pool: Pool, owner: Any) -> None:
+        for claim in pool.claims:
+            self._known[claim.address] = claim
+            self._wrong.pop(_extent(claim), None)
+        # What cannot be watched is known for good, as pools of a server are.
+        with suppress(TypeError):
+            self._owners[id(owner)] = ref(owner, partial(self._gone, id(owner), pool.claims))
+
+    def _gone(self, owner: int, claims: Sequence[Claim], _: object) -> None:
+        self._owners.pop(owner, None)
+        for claim in claims:
+            if self._known.get(claim.address) is claim:
+                del self._known[claim.address]
+                self._wrong.pop(_extent(claim), None)
+
+
+def _extent(claim: Claim) -> Range:
+    """The region's memory: what is past the end of its tensor is another's."""
+    return claim.address, min(claim.end, claim.tensor.end) if claim.tensor else claim.end
+
+
+def as_geometry(
+    claims: Iterable[Claim], *, engine: str | None = None, process: str | None = None
+) -> Geometry:
+    """Names that come twice are numbered; what can be no region is left out."""
+    seen: dict[str, int] = {}
+    regions: list[Region] = []
+    for claim in claims:
+        seen[claim.name] = times = seen.get(claim.name, 0) + 1
+        named = claim if times == 1 else replace(claim, name=f"{claim.name} #{times}")
+        try:
+            regions.append(named.region())
+        except GeometryError:
+            continue
+    return Geometry(tuple(regions), engine, process)
