@@ -210,15 +210,18 @@ class Flights:
         return not known and self._policy.armed("polling")
 
     def _overlap(self, agent: Agent, transfer: Transfer) -> Violation | None:
-        with self.lock:
-            self._settle()
-            clash = self._in_flight.clash(transfer)
-            other = self._in_flight.get(clash.other) if clash else None
-        if clash is None or not isinstance(other, Transfer):
-            return None
-        if not self._still_moving(other, agent):
+        asked = set[int]()
+        while True:
+            with self.lock:
+                self._settle()
+                clash = self._in_flight.clash(transfer)
+                other = self._in_flight.get(clash.other) if clash else None
+            if clash is None or not isinstance(other, Transfer) or other.number in asked:
+                return None
+            asked.add(other.number)
+            if self._still_moving(other, agent):
+                break
             # It had ended, and is out of the way: there may be another one behind it.
-            return self._overlap(agent, transfer)
         breach = lifetimes.overlapping(transfer, other, clash.position)
         return self._tell(breach, transfer, _made(other), Site("transfer", here()))
 
