@@ -96,7 +96,7 @@ class Companion:
         with self.policy.contained("metrics"):
             if self._metrics is None:
                 self._metrics = connect(prometheus, self.policy)
-                self.policy.on_transfer = self._metrics.publish
+                self.policy.on_count = self._metrics.publish
 
     def hook_status(self) -> dict[str, str]:
         found: dict[str, str] = {}

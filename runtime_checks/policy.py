@@ -65,7 +65,7 @@ class Policy:
         self.settings = settings
         self.mode: Mode = settings.mode
         self.recorder = Recorder() if recorder is None else recorder
-        self.on_transfer: Callable[[], None] = lambda: None
+        self.on_count: Callable[[], None] = lambda: None
         self.on_fault: Callable[[], None] = lambda: None
         self.start_afresh()
 
@@ -117,9 +117,14 @@ class Policy:
         """A transfer was posted: `READ` or `WRITE`. Called by the engine's own thread."""
         with self._lock:
             self.transfers[operation] += 1
+        self.publish()
+
+    def publish(self) -> None:
+        """What was counted so far is for others to see. Called by the engine's own thread where
+        it makes or posts a transfer, never from a destructor."""
         if self.armed("metrics"):
             with self.contained("metrics"):
-                self.on_transfer()
+                self.on_count()
 
     def _recognised(self, breach: Breach, sites: Sequence[Site]) -> tuple[_Known, bool]:
         place = breach.place

@@ -44,4 +44,5 @@ def test_the_faults_are_shown_by_the_files_that_are_named_so():
         "transfer_faulty": {"KV101", "KV102", "KV103"},
         "connector_faulty": {"KV101", "KV102"},
         "serve": {"KV101", "KV103"},
+        "transfer": {"KV101", "KV103"},
     }

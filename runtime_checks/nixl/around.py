@@ -53,6 +53,7 @@ class Around:
         except Exception as error:
             for note in self._note("notes", notes) or []:
                 error.add_note(f"kvlint: {note}")
+            self._policy.publish()
             raise
 
     def _living(self, handle: Any, call: str) -> None:
@@ -63,6 +64,12 @@ class Around:
             error = self._refused("NIXL_ERR_INVALID_PARAM")
             error.add_note(f"kvlint: {message or 'the handle was released before'}")
             raise error
+
+    def _refuse(self, verdict: Verdict | None) -> None:
+        """Raises what was found, counted first: where nothing is ever posted nothing else is."""
+        if verdict is not None and verdict.raises is not None:
+            self._policy.publish()
+        _raise(verdict)
 
     # nixl_agent
 
@@ -195,7 +202,7 @@ class Around:
                 (local_indices, remote_indices),
                 notif_msg,
             )
-            _raise(making)
+            self._refuse(making)
             with self._explained(lambda: making.notes if making else []):
                 handle = original(
                     agent,
@@ -234,7 +241,7 @@ class Around:
                 remote_agent,
                 notif_msg,
             )
-            _raise(making)
+            self._refuse(making)
             with self._explained(lambda: making.notes + self._watch.why(making) if making else []):
                 handle = original(
                     agent,
@@ -253,6 +260,7 @@ class Around:
     def _made(self, handle: Any, making: Any) -> Any:
         if making is not None:
             if making.refusal is not None:
+                self._policy.publish()
                 raise making.refusal
             if making.transfer is not None:
                 flights = self._watch.flights
@@ -267,7 +275,7 @@ class Around:
             flights = self._watch.flights
             known = self._note("agents", self._watch.agent, agent)
             verdict = self._note("posting", flights.posting, known, handle, notif_msg)
-            _raise(verdict)
+            self._refuse(verdict)
             moving = verdict.transfer if verdict else None
             try:
                 status = original(agent, handle, notif_msg, *args, **kwargs)

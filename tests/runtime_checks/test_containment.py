@@ -75,7 +75,7 @@ def test_a_stack_that_cannot_be_told_leaves_the_rest_of_the_record(policy, monke
 
 def test_counters_that_fail_cost_the_counters_and_nothing_else(policy):
     judged = policy()
-    judged.on_transfer = fail
+    judged.on_count = fail
     for _ in range(2):
         judged.transferred("WRITE")
     assert judged.transfers == {"WRITE": 2}
