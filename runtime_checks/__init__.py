@@ -7,6 +7,7 @@ What the companion shares with the linter is `kvlint.geometry` and `kvlint.assum
 """
 
 import os
+import sys
 
 TYPE_CHECKING = False  # that of typing, whose import would be most of the cost of this one
 if TYPE_CHECKING:
@@ -99,12 +100,13 @@ def guard_pool(
     slot_rows  entries of the first dimension that one slot is: tokens a page, say
     agent      the NIXL agent whose memory it is; without one, any of this process
 
-    Does nothing where nothing is armed. Raises Violation where the mode raises, and ValueError,
-    one line, for what is no pool.
+    What is wrong is told now and, where the mode raises, raised when a list over such a region is
+    first used; now with KVLINT_STRICT_PREPARE=1. Does nothing, and imports nothing, where nothing
+    is armed. Raises ValueError, one line, for what is no pool.
     """
-    from kvlint.runtime_checks import arming
-
-    arming.guard_pool(pool, name, agent, said=said, slot_rows=slot_rows)
+    arming = sys.modules.get(f"{__name__}.arming")
+    if arming is not None:
+        arming.guard_pool(pool, name, agent, said=said, slot_rows=slot_rows)
 
 
 def dump() -> None:

@@ -88,11 +88,12 @@ def guard_pool(pool: object, name: str, agent: str | None, **how: Any) -> None:
     from kvlint.runtime_checks.pools.own import pool_of
 
     view = pool_of(pool, name=name, **how)
-    companion.pools.look(view, "guard_pool", owner=pool, at_once=True)
+    # What is said wrongly of one region would be held against its neighbours.
+    sound = companion.pools.look(view, "guard_pool", owner=pool)
     if agent is None:
-        companion.pools.declare_own(name, view.settled().claims)
+        companion.pools.declare_own(name, sound)
     else:
-        companion.pools.declare(agent, view.settled().claims, call="guard_pool")
+        companion.pools.declare(agent, sound, call="guard_pool")
 
 
 def dump() -> None:

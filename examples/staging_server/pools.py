@@ -38,14 +38,13 @@ class KVPool:
             shape = (slots, cache.page_entries, cache.width)
             self.buffers.append(torch.zeros(shape, dtype=dtype))
 
-    def get_contiguous_buf_infos(self) -> tuple[list[int], list[int], list[int]]:
+    def regions(self) -> dict[str, tuple[int, int, int]]:
         """Address, bytes, and bytes of a page, of each region."""
-        ptrs = [buffer.data_ptr() for buffer in self.buffers]
-        data_lens = [buffer.nbytes for buffer in self.buffers]
-        item_lens = [
-            cache.page_entries * cache.width * (1 if cache is INDEX else 2) for cache, _ in REGIONS
-        ]
-        return ptrs, data_lens, item_lens
+        found = {}
+        for (cache, layer), buffer in zip(REGIONS, self.buffers, strict=True):
+            item_len = cache.page_entries * cache.width * (1 if cache is INDEX else 2)
+            found[f"layer {layer} {cache.name}"] = buffer.data_ptr(), buffer.nbytes, item_len
+        return found
 
     def write(self, pages: np.ndarray, regions: list[np.ndarray]) -> None:
         for buffer, values in zip(self.buffers, regions, strict=True):

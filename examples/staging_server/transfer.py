@@ -26,7 +26,7 @@ class KVManager:
         # Without NIXL's own thread, which spins: both sides ask for progress themselves.
         config = nixl_agent_config(backends=["UCX"], enable_prog_thread=False)
         self.agent = nixl_agent(agent_name, config)
-        ptrs, data_lens, item_lens = pool.get_contiguous_buf_infos()
+        ptrs, data_lens, item_lens = map(list, zip(*pool.regions().values(), strict=True))
         for ptr, data_len in zip(ptrs, data_lens, strict=True):
             self.agent.register_memory([(ptr, data_len, 0, "")], "DRAM")
         metadata = self.agent.get_agent_metadata()

@@ -9,6 +9,8 @@ from pools import KVPool, PageAllocator
 from prometheus_client import Counter
 from transfer import KVManager, KVSender
 
+from kvlint.runtime_checks import guard_pool
+
 
 def prefill(front: Connection, decode: Connection, broken: str | None) -> None:
     """Compute each prompt's cache and write it to the pages that decode has offered."""
@@ -64,6 +66,7 @@ def _started(name: str, broken: str | None) -> tuple[KVPool, KVManager, PageAllo
     # Ctrl-C reaches all processes of a terminal; when to end is said by the front.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     pool = KVPool(broken)
+    guard_pool(pool, said=pool.regions())
     return pool, KVManager(name, pool), PageAllocator(seed=len(name))
 
 

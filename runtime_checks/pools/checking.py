@@ -114,19 +114,21 @@ def _item_length(number: int, claim: Claim, tensor: Tensor) -> Breach | None:
     if rows is None:
         wanted, what = max(1, round(given / row)) * row, f"no whole number of rows of {row} bytes"
     else:
-        counted = "1 row" if rows == 1 else f"{rows} rows"
         wanted = rows * row
-        what = f"a slot is {counted} of {row} bytes, {wanted} bytes"
+        what = f"a slot is 1 row of {row} bytes"
+        if rows != 1:
+            what = f"a slot is {rows} rows of {row} bytes, {wanted} bytes"
     code, formula, guess = None, "item length = rows of a slot x bytes of a row", ""
     size = tensor.element_size
     other = next((s for s in SIZES if s != size and given * size == wanted * s), None)
     if rows is not None and other is not None:
         code, formula = "KV201", "the dtype has this many bytes"
-        guess = f": right for elements of {other} bytes, {tensor.dtype} has {size}"
+        sized = "1 byte" if other == 1 else f"{other} bytes"
+        guess = f": right for elements of {sized}, {tensor.dtype} has {size}"
     return Breach(
         ITEM_LENGTH,
-        f"{called(number, claim)} has item length {given}, {what}{guess}; slot 1 "
-        f"{'begins at byte ' + str(wanted) + ', not ' + str(given)}",
+        f"{called(number, claim)} has item length {given}, {what}{guess}; slot 1 begins at byte "
+        f"{wanted}, not {given}",
         {f"item length of region {number}": given, "bytes of a slot": wanted},
         place(number, claim, 1),
         code,

@@ -39,8 +39,10 @@ class Pools:
         self._agents: set[str] = set()
         self._owned: set[object] = set()
 
-    def look(self, pool: Pool, call: str, *, owner: Any = None, at_once: bool = False) -> None:
-        """Check what an engine says of a pool.
+    def look(
+        self, pool: Pool, call: str, *, owner: Any = None, at_once: bool = False
+    ) -> Sequence[Claim]:
+        """Check what an engine says of a pool. Gives back the claims that nothing is wrong with.
 
         What is wrong is told now, and raised when a list over such a region is first used; at once
         where that is asked for here or by KVLINT_STRICT_PREPARE.
@@ -49,18 +51,22 @@ class Pools:
         owner  the pool itself: what is known of its memory is forgotten when it is gone
         """
         raised: Violation | None = None
+        sound: list[Claim] = []
         with self.policy.contained("pools"):
             if not self.policy.armed("pools"):
-                return
+                return ()
             settled = pool.settled()
             self._remember(settled, owner)
-            for claim, breach in faults(settled):
+            found = list(faults(settled))
+            sound = [c for c in settled.claims if not any(c is claim for claim, _ in found)]
+            for claim, breach in found:
                 violation = self.tell(breach, call)
                 if violation is not None:
                     raised = raised or violation
                     self._wrong[_extent(claim)] = violation
         if raised is not None and (at_once or self._settings.strict_prepare):
             raise raised
+        return sound
 
     def tell(self, breach: Breach, call: str, agent: str = "") -> Violation | None:
         """Record it; what to raise, where the mode raises."""

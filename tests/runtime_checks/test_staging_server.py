@@ -100,6 +100,26 @@ def test_in_mode_log_the_same_wrong_answers_come_and_the_report_tells(played):
     }
 
 
+def test_another_element_type_is_named_where_the_pool_is_and_answers_stay_wrong(played):
+    done, report = played("log", "element-type")
+    assert done.returncode == 70
+    assert last_line(done) == "6 requests: 0 right, 6 wrong, 0 failed"
+    pools = [r for r in violations(report) if r["check"] == "item-length"]
+    assert len({r["pid"] for r in pools}) == 2
+    assert [(r["code"], r["region_name"], r["region"]) for r in pools[:3]] == [
+        ("KV201", f"layer {layer} index key", 3 + layer) for layer in range(3)
+    ]
+
+
+def test_in_mode_assert_it_is_the_requests_that_fail_for_it(played):
+    done, _ = played("assert", "element-type")
+    assert done.returncode == 70
+    first, last = done.stdout.splitlines()[1:]
+    assert first.startswith("request 1: HTTP 500: Violation: ")
+    assert "'layer 0 index key' has item length 2048" in first
+    assert last == "6 requests: 0 right, 0 wrong, 6 failed"
+
+
 def test_the_report_puts_together_what_both_processes_saw_of_a_transfer(played):
     _, report = played("log", "pool-formula")
     shown = ran([sys.executable, "-m", "kvlint", "report", str(report), "--output-format", "json"])
@@ -171,7 +191,7 @@ def test_in_mode_assert_requests_fail_one_by_one_and_the_metrics_page_counts(ser
         assert status == 500
         assert "\n" not in text
         assert "is 4 * 164 + " in text
-        assert "but local region 4 starts at 653" in text
+        assert "but local region 4 starts at 653: it is local region 4 'layer 1 index key'" in text
     page = server.metrics()
     assert 'staging_requests_total{result="failed"} 2.0' in page
     assert 'kvlint_violations_total{check="column",code="KV103"} 4.0' in page
@@ -188,4 +208,4 @@ def test_not_armed_nothing_is_patched_and_a_signal_ends_all_processes(serving, t
     assert server.open(f"{server.url}/nowhere")[0] == 404
     assert server.end() == (0, "")
     told = [file.read_text() for file in tmp_path.glob("*.txt")]
-    assert told == ["_api "] * 2
+    assert told == ["_api kvlint kvlint.runtime_checks"] * 2

@@ -37,6 +37,14 @@ def named(tensors):
     return dict(zip(("c4", "index key", "c128"), tensors, strict=True))
 
 
+def too_long(tensors):
+    """What is said of them: of index keys as many slots as the first has."""
+    return {
+        name: (tensor.data_ptr(), max(164, len(tensor)) * 64, 64)
+        for name, tensor in named(tensors).items()
+    }
+
+
 def test_guarded_regions_have_names_in_one_arena(arm, pools):
     armed = arm("assert")
     one, other, (ours, theirs) = pools()
@@ -71,13 +79,13 @@ def test_what_is_declared_here_says_nothing_of_a_peer_elsewhere(arm, pools):
     assert ours
 
 
-def test_a_wrong_pool_is_raised_where_it_is_guarded_and_where_it_is_used(arm, pools):
+def test_a_wrong_pool_is_told_where_it_is_guarded_and_raised_where_it_is_used(arm, pools):
     armed = arm("assert")
     one, other, (ours, _) = pools()
-    said = {name: (tensor.data_ptr(), 164 * 64, 64) for name, tensor in named(ours).items()}
-    with pytest.raises(Violation, match="'index key' has 10496 bytes, its tensor ends after 10304"):
-        runtime_checks.guard_pool(ours, said=said)
+    said = too_long(ours)
+    runtime_checks.guard_pool(ours, said=said)
     assert armed.checks == ["pool-length"]
+    assert "has 10496 bytes, its tensor ends after 10304" in armed.violations[0]["message"]
     sound = one.prepare(None, rows5(one.regions[2:]))
     touched = one.prepare(None, rows5(one.regions[1:2]))
     remote = one.prepare(other, rows5(other.regions))
@@ -86,6 +94,15 @@ def test_a_wrong_pool_is_raised_where_it_is_guarded_and_where_it_is_used(arm, po
         one.agent.make_prepped_xfer("WRITE", touched, [3], remote, [3])
     del ours, said
     gc.collect()
+
+
+def test_where_it_is_asked_for_it_is_raised_where_it_is_guarded(arm, pools, monkeypatch):
+    monkeypatch.setenv("KVLINT_STRICT_PREPARE", "1")
+    arm("assert")
+    _, _, (ours, _) = pools()
+    said = too_long(ours)
+    with pytest.raises(Violation, match="'index key' has 10496 bytes, its tensor ends after 10304"):
+        runtime_checks.guard_pool(ours, said=said)
 
 
 def test_only_a_part_of_the_pool_registered_is_told(arm, pools):

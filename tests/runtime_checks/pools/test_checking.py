@@ -64,7 +64,7 @@ def test_an_item_length_for_elements_of_one_byte_is_named_as_such(found, tensors
     assert breach.values == {"item length of region 1": 64, "bytes of a slot": 128}
     assert breach.message == (
         "kv region 1 'layer 1 key' (layer 1) has item length 64, a slot is 4 rows of 32 bytes, "
-        "128 bytes: right for elements of 1 bytes, bfloat16 has 2; slot 1 begins at byte 128, "
+        "128 bytes: right for elements of 1 byte, bfloat16 has 2; slot 1 begins at byte 128, "
         "not 64"
     )
 
