@@ -22,6 +22,7 @@ VIOLATIONS: Final = 22 * MIB
 RING: Final = 8 * MIB
 RECORD: Final = 256 << 10
 
+_REPLACED: Final = itertools.count()
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _APPEND: Final = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
@@ -36,7 +37,6 @@ class Evidence:
     def __init__(self, folder: Path, run: str, pid: int) -> None:
         self.folder = folder
         self._name = f"{run}-{pid}"
-        self._replaced = itertools.count()
 
     @property
     def violations(self) -> Path:
@@ -68,10 +68,10 @@ class Evidence:
             if room < 0:
                 break
             lines.append(line)
-        self._replace(f"transfers-{self._name}.jsonl", b"".join(reversed(lines)))
+        replace(self.folder, f"transfers-{self._name}.jsonl", b"".join(reversed(lines)))
 
     def replace_state(self, state: Mapping[str, object]) -> None:
-        self._replace(f"armed-{self._name}.json", _line(state))
+        replace(self.folder, f"armed-{self._name}.json", _line(state))
 
     def give_up(self) -> None:
         """What is proven is no longer all there was. A name takes no room on a full disk."""
@@ -79,24 +79,26 @@ class Evidence:
         with _opened(self.folder) as folder:
             os.replace(f"{name}.json", f"{name}.lost", src_dir_fd=folder, dst_dir_fd=folder)
 
-    def _replace(self, name: str, content: bytes) -> None:
-        # A signal may interrupt one replacement with another: each has a name of its own.
-        beside = f".{name}.{next(self._replaced)}.new"
-        with _opened(self.folder) as folder:
-            with suppress(FileNotFoundError):
-                os.unlink(beside, dir_fd=folder)
-            file = os.open(beside, _CREATE, 0o600, dir_fd=folder)
-            try:
-                _write(file, content)
-            except OSError:
-                os.unlink(beside, dir_fd=folder)
-                raise
-            finally:
-                os.close(file)
-            os.replace(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+def replace(folder: Path, name: str, content: bytes) -> None:
+    """The file with this content, or what it was before. Raises OSError."""
+    # A signal may interrupt one replacement with another: each has a name of its own.
+    beside = f".{name}.{next(_REPLACED)}.new"
+    with _opened(folder) as opened:
+        with suppress(FileNotFoundError):
+            os.unlink(beside, dir_fd=opened)
+        file = os.open(beside, _CREATE, 0o600, dir_fd=opened)
+        try:
+            _write(file, content)
+        except OSError:
+            os.unlink(beside, dir_fd=opened)
+            raise
+        finally:
+            os.close(file)
+        os.replace(beside, name, src_dir_fd=opened, dst_dir_fd=opened)
 
 
-def prepare(folder: Path) -> None:
+def prepare(folder: Path, what: str = "evidence") -> None:
     """Makes the folder where it is missing, and tries it. Raises EvidenceError."""
     probe = f".kvlint-{os.getpid()}.new"
     try:
@@ -108,7 +110,7 @@ def prepare(folder: Path) -> None:
             os.unlink(probe, dir_fd=opened)
     except OSError as error:
         reason = "it is a link" if folder.is_symlink() else error.strerror or type(error).__name__
-        raise EvidenceError(f"cannot write evidence to {folder}: {reason}") from None
+        raise EvidenceError(f"cannot write {what} to {folder}: {reason}") from None
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Final
 
 RUNTIME: Final = "KVLINT_RUNTIME"
 REPORT: Final = "KVLINT_REPORT"
+CAPTURE: Final = "KVLINT_CAPTURE"
 REQUIRE: Final = "KVLINT_REQUIRE"
 STRICT_PREPARE: Final = "KVLINT_STRICT_PREPARE"
 DUMP_SIGNAL: Final = "KVLINT_DUMP_SIGNAL"
@@ -64,6 +65,8 @@ class Settings:
     require         hooks without which the process must not go on, or ("all",)
     strict_prepare  what is found while preparing is raised there, not at first use
     dump_signal     signal that writes the recorder's ring, or None
+    capture         folder for the geometry of pools, absolute; None for no files. In mode off it
+                    arms the engines' adapters alone, which then check nothing
     run             names the processes that belong together, in file names and records
     """
 
@@ -72,7 +75,18 @@ class Settings:
     require: tuple[str, ...] = ()
     strict_prepare: bool = False
     dump_signal: signal.Signals | None = None
+    capture: Path | None = None
     run: str = field(default_factory=lambda: secrets.token_hex(4), compare=False)
+
+    @property
+    def checks(self) -> bool:
+        """Whether anything is checked."""
+        return self.mode is not Mode.OFF
+
+    @property
+    def arms(self) -> bool:
+        """Whether anything is hooked."""
+        return self.checks or self.capture is not None
 
     @classmethod
     def from_environment(
@@ -84,15 +98,19 @@ class Settings:
         require: str | Iterable[str] = (),
     ) -> "Settings":
         """What a call says counts, then the environment. Raises SettingsError."""
-        folder = report or environ.get(REPORT) or None
         return cls(
             mode=Mode.named(environ.get(RUNTIME) or "off" if mode is None else mode),
-            report=None if folder is None else Path(folder).absolute(),
+            report=_folder(report or environ.get(REPORT)),
             require=_names(require or environ.get(REQUIRE, "")),
             strict_prepare=_switch(environ, STRICT_PREPARE),
             dump_signal=_signal(environ.get(DUMP_SIGNAL, "")),
+            capture=_folder(environ.get(CAPTURE)),
             run=_run(environ.get(RUN, "")),
         )
+
+
+def _folder(given: str | Path | None) -> Path | None:
+    return Path(given).absolute() if given else None
 
 
 def _names(given: str | Iterable[str]) -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """What is built is what is meant: the wheel comes from the sdist, and both hold all of it."""
 
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -11,12 +10,10 @@ from pathlib import Path
 import pytest
 
 import kvlint
+from tests.building import build
 
 ROOT = Path(__file__).parent.parent
 LINKED = ("rules", "runtime_checks")
-UNTRACKED = shutil.ignore_patterns(
-    ".git", ".venv", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis"
-)
 
 
 def folders_with_modules() -> set[str]:
@@ -35,13 +32,8 @@ def folders_with_modules() -> set[str]:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with sdist and wheel, built from a copy: a build leaves traces in its tree."""
-    tree = tmp_path_factory.mktemp("build") / "tree"
-    shutil.copytree(ROOT, tree, symlinks=True, ignore=UNTRACKED)
-    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(tree / "dist")]
-    ran = subprocess.run([*build, str(tree)], capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    return tree / "dist"
+    """A folder with sdist and wheel."""
+    return build(tmp_path_factory.mktemp("build"))
 
 
 @pytest.fixture(scope="module")

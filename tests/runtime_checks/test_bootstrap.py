@@ -52,6 +52,48 @@ def test_what_the_programs_own_sitecustomize_raises_is_told_as_ever(tmp_path):
     assert "KeyError: 'own'" in ran.stderr
 
 
+def test_the_programs_own_sitecustomize_may_be_a_folder(tmp_path):
+    (tmp_path / "sitecustomize").mkdir()
+    (tmp_path / "sitecustomize/__init__.py").write_text("from sitecustomize.part import X\n")
+    (tmp_path / "sitecustomize/part.py").write_text("X = 1\n")
+    script = "import sitecustomize; print(sitecustomize.X, sitecustomize.part.__name__)"
+    ran = python("-c", script, path=[tmp_path], KVLINT_RUNTIME="log")
+    assert ran.stdout == "1 sitecustomize.part\n"
+
+
+def test_a_usercustomize_runs_as_ever(tmp_path):
+    (tmp_path / "usercustomize.py").write_text("print('user')\n")
+    # Python leaves it out in an environment of its own, where it is asked for by hand.
+    script = "import site, sys; site.ENABLE_USER_SITE or site.execusercustomize(); print(1)"
+    assert python("-c", script, path=[tmp_path], KVLINT_RUNTIME="log").stdout == "user\n1\n"
+
+
+# What arming imports, as if it asked a program of its own for something.
+MEDDLING = """
+import os, subprocess, sys
+print("started in a watched process:", "BELOW" in os.environ, flush=True)
+subprocess.run([sys.executable, "-c", "import sys; print([p for p in sys.path if 'boot' in p])"],
+               env={**os.environ, "BELOW": "1"})
+"""
+
+
+def test_a_process_started_while_it_starts_is_no_recursion(tmp_path):
+    (tmp_path / "wrapt.py").write_text(MEDDLING + "def register_post_import_hook(*_):\n    pass\n")
+    script = "import os, sys; print(sys.path.count(sys.argv[1]), os.environ['PYTHONPATH'])"
+    ran = python("-c", script, FOLDER, path=[tmp_path], KVLINT_RUNTIME="log")
+    path = os.pathsep.join(map(str, (FOLDER, tmp_path, ROOT)))
+    assert ran.stdout == f"started in a watched process: False\n[]\n1 {path}\n"
+
+
+def test_the_path_comes_back_where_arming_fails(tmp_path):
+    (tmp_path / "wrapt.py").write_text("raise OSError('no')\n")
+    script = "import os, sys; print(sys.path[0:2], os.environ['PYTHONPATH'])"
+    ran = python("-c", script, path=[tmp_path], KVLINT_RUNTIME="log")
+    path = os.pathsep.join(map(str, (FOLDER, tmp_path, ROOT)))
+    assert ran.stdout == f"{['', str(FOLDER)]} {path}\n"
+    assert ran.stderr == f"kvlint: not armed: {sys.executable}: OSError: no\n"
+
+
 START = """
 import multiprocessing, subprocess, sys
 from kvlint import runtime_checks

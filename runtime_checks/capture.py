@@ -1,0 +1,50 @@
+"""The geometry of a process's agents as files: `kvlint.geometry.Geometry` in JSON, schema 1.
+
+One file an agent, replaced when its regions are declared again. Addresses are absolute, as that
+schema has them: they tell where the memory of the process lies. Files are like those of
+`evidence`: for their owner only, no links followed, and bounded.
+"""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Final
+
+from kvlint.geometry import Geometry
+from kvlint.runtime_checks.evidence import MIB, replace
+
+# All files of a process together.
+MOST: Final = 64 * MIB
+
+
+class CaptureError(ValueError):
+    """What is not written, and why, in one line."""
+
+
+class Capture:
+    """The files of one process, and of what is forked from it."""
+
+    def __init__(self, folder: Path, run: str) -> None:
+        self.folder = folder
+        self._run = run
+        self._sizes: dict[str, int] = {}
+
+    def write(self, agent: str, geometry: Geometry) -> Path:
+        """Gives back the file. Raises CaptureError beyond the bound, and OSError; then the file is
+        what it was."""
+        content = geometry.to_json().encode() + b"\n"
+        name = f"geometry-{self._run}-{os.getpid()}-{_part(agent)}.json"
+        others = sum(size for other, size in self._sizes.items() if other != name)
+        if others + len(content) > MOST:
+            raise CaptureError(f"geometry of agent {agent} is not captured: beyond {MOST} bytes")
+        replace(self.folder, name, content)
+        self._sizes[name] = len(content)
+        return self.folder / name
+
+
+def _part(agent: str) -> str:
+    """An agent may have any name, a file may not."""
+    plain = agent.replace("-", "").replace("_", "")
+    if plain.isascii() and plain.isalnum() and len(agent) <= 64:
+        return agent
+    return hashlib.sha256(agent.encode("utf-8", "surrogatepass")).hexdigest()[:16]
