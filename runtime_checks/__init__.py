@@ -47,11 +47,11 @@ def arm(
 
     mode     off, log, assert or paranoid
     report   folder for evidence; without one, KVLINT_REPORT, else no files
-    require  names of hooks, or "all": SystemExit(78) where NIXL has not what they hook
+    require  names of hooks, or "all": SystemExit(78) where a module has not what they hook
 
     Armed already with the same settings, nothing happens. Raises ValueError, one line, for other
-    settings than those in force, for a mode that does not exist, and for a folder that takes no
-    files.
+    settings than those in force, for a mode that does not exist, for a name that no hook will
+    ever have, and for a folder that takes no files.
     """
     from kvlint.runtime_checks import arming
 
@@ -59,9 +59,11 @@ def arm(
 
 
 def arm_from_environment() -> None:
-    """As KVLINT_RUNTIME says; unset or `off`, nothing is imported. What is wrong with the
-    environment is one line on standard error, and SystemExit(78) where KVLINT_REQUIRE is set."""
-    if os.environ.get("KVLINT_RUNTIME", "off") not in ("", "off"):
+    """As KVLINT_RUNTIME says; unset or `off`, nothing is imported, unless KVLINT_CAPTURE asks for
+    the geometry of pools. What is wrong with the environment is one line on standard error, and
+    SystemExit(78) where KVLINT_REQUIRE is set."""
+    told = os.environ.get
+    if told("KVLINT_RUNTIME", "off") not in ("", "off") or told("KVLINT_CAPTURE"):
         from kvlint.runtime_checks import arming
 
         arming.arm_from_environment()

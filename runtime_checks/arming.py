@@ -14,13 +14,17 @@ from types import FrameType, ModuleType
 from typing import Any, Final
 
 from kvlint.runtime_checks.companion import NOT_ARMED, Companion
-from kvlint.runtime_checks.engines import ADAPTERS
+from kvlint.runtime_checks.engines import ADAPTERS, adapter_of
 from kvlint.runtime_checks.evidence import EvidenceError, prepare
 from kvlint.runtime_checks.policy import say
+from kvlint.runtime_checks.requiring import check_names
 from kvlint.runtime_checks.settings import REQUIRE, Mode, Settings, SettingsError
 
 # Where NIXL's classes are, and `nixl`, whose `_api` is that of the back end it has chosen.
 MODULES: Final = ("nixl_cu13._api", "nixl_cu12._api", "nixl_rocm._api", "nixl._api", "nixl")
+
+# Folders of the settings, and what goes there.
+FOLDERS: Final = (("report", "evidence"), ("capture", "geometry"))
 
 _armed: Companion | None = None
 _watched: set[str] = set()
@@ -39,9 +43,10 @@ def arm(mode: str, report: str | Path | None, require: str | Iterable[str]) -> N
                 raise SettingsError(
                     f"armed already with other settings (mode {mode}); disarm() first"
                 )
-        elif settings.mode is not Mode.OFF:
-            if settings.report is not None:
-                prepare(settings.report)
+        elif settings.arms:
+            check_names(settings.require, nixl=settings.checks)
+            for folder, what in FOLDERS:
+                prepare(getattr(settings, folder), what)
             _start(settings)
 
 
@@ -50,15 +55,18 @@ def arm_from_environment() -> None:
     try:
         settings = Settings.from_environment(os.environ)
         with _lock:
-            if _armed is not None or settings.mode is Mode.OFF:
+            if _armed is not None or not settings.arms:
                 return
-            try:
-                if settings.report is not None:
-                    prepare(settings.report)
-            except EvidenceError as error:
-                say(f"{error}; going on without files")
-                settings = replace(settings, report=None)
-            _start(settings)
+            check_names(settings.require, nixl=settings.checks)
+            for folder, what in FOLDERS:
+                try:
+                    prepare(getattr(settings, folder), what)
+                except EvidenceError as error:
+                    say(f"{error}; going on without files")
+                    kept = {"report": settings.report, "capture": settings.capture, folder: None}
+                    settings = replace(settings, report=kept["report"], capture=kept["capture"])
+            if settings.arms:
+                _start(settings)
     except SettingsError as error:
         say(f"not armed: {error}")
         if os.environ.get(REQUIRE):
@@ -117,8 +125,7 @@ def _start(settings: Settings) -> None:
     atexit.register(companion.at_exit)
     if settings.dump_signal is not None:
         _undo_signal = _on_signal(settings.dump_signal)
-    engines = [name for awaited in ADAPTERS.values() for name in awaited]
-    for name in (*MODULES, *engines, "multiprocessing.util", "prometheus_client"):
+    for name in (*_awaited(settings), "multiprocessing.util", "prometheus_client"):
         if sys.modules.get(name) is not None:
             # Another thread may be in the middle of it; importing it again waits for the end.
             _imported(importlib.import_module(name))
@@ -126,6 +133,11 @@ def _start(settings: Settings) -> None:
             # wrapt cannot take a hook back: one for all times, which asks what is armed.
             _watched.add(name)
             register_post_import_hook(_imported, name)
+
+
+def _awaited(settings: Settings) -> list[str]:
+    engines = [name for awaited in ADAPTERS.values() for name in awaited]
+    return [*MODULES, *engines] if settings.checks else engines
 
 
 def _imported(module: ModuleType) -> None:
@@ -144,8 +156,10 @@ def _imported(module: ModuleType) -> None:
             companion.install(sys.modules.get("nixl._api", module))
         case name if name in MODULES:
             companion.install(module)
-        case _:
-            companion.install_engine(module)
+        case name:
+            adapter = adapter_of(name)
+            if adapter is not None:
+                companion.install_engine(module, adapter)
 
 
 def _ends_by_multiprocessing(companion: Companion) -> None:

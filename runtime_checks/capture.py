@@ -12,6 +12,7 @@ from typing import Final
 
 from kvlint.geometry import Geometry
 from kvlint.runtime_checks.evidence import MIB, replace
+from kvlint.runtime_checks.policy import say
 
 # All files of a process together.
 MOST: Final = 64 * MIB
@@ -28,6 +29,15 @@ class Capture:
         self.folder = folder
         self._run = run
         self._sizes: dict[str, int] = {}
+
+    def keep(self, agent: str, geometry: Geometry) -> None:
+        """Write it, or say why not: a server goes on."""
+        try:
+            self.write(agent, geometry)
+        except OSError as error:
+            say(f"geometry of agent {agent} is not captured: {error.strerror}")
+        except CaptureError as error:
+            say(str(error))
 
     def write(self, agent: str, geometry: Geometry) -> Path:
         """Gives back the file. Raises CaptureError beyond the bound, and OSError; then the file is

@@ -1,17 +1,21 @@
-"""What is armed in one process: its policy, and its hooks in NIXL's classes."""
+"""What is armed in one process: its policy, and its hooks in the classes of NIXL and of engines."""
 
 import importlib
 import importlib.metadata
+import os
 import platform
 import sys
+import threading
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
-from kvlint.runtime_checks.engines import adapter_of
+from kvlint.runtime_checks.engines import ADAPTERS, engine_of
 from kvlint.runtime_checks.hooking import INSTALLED, Hooks
 from kvlint.runtime_checks.metrics import Metrics, connect
 from kvlint.runtime_checks.policy import Policy, say
+from kvlint.runtime_checks.requiring import OF_NIXL, missing, never_met
 from kvlint.runtime_checks.settings import Settings
 
 if TYPE_CHECKING:
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
 NOT_ARMED: Final = 78
 WAITING: Final = "waiting for nixl"
 NOT_INSTALLED: Final = "not installed"
+CAPTURING: Final = "capturing only"
+FAILED: Final = "missing: an internal error of kvlint"
 DISTRIBUTIONS: Final = ("kvlint-geometry", "nixl", "nixl-cu12", "nixl-cu13", "nixl-rocm", "numpy")
 
 
@@ -39,34 +45,63 @@ class Companion:
         self._pools: Pools | None = None
         self._metrics: Metrics | None = None
         self._versions = _versions()
-        self._met = False
+        # Modules that hooks were to be put in, and what failed there by kvlint's own fault.
+        self._met: list[ModuleType] = []
+        self._failed: dict[str, str] = {}
+        self._refused = False
         self._ended = False
 
     def install(self, module: ModuleType) -> None:
-        """Patches the module's classes, once, whatever names lead to them. Raises SystemExit(78)
-        where a required hook is missing, and nothing else."""
-        with self.policy.contained("interposition"):
-            self._install(module)
-        missing = self._missing() if self._met else ""
-        if missing:
-            say(f"not armed: required and missing: {missing}")
-            raise SystemExit(NOT_ARMED)
-
-    def _install(self, module: ModuleType) -> None:
-        agent: type | None = getattr(module, "nixl_agent", None)
-        if agent is None or agent in self.hooks:
+        """Patches the module's classes, once, whatever names lead to them. Ends the process where
+        a required hook is missing, and raises nothing else."""
+        agent = getattr(module, "nixl_agent", None)
+        if agent is None or agent in self.hooks or not self.settings.checks:
             return
-        self._met = True
-        # It needs numpy, which is there where NIXL is.
-        from kvlint.runtime_checks.nixl.interposition import install
+        self._met.append(module)
+        self._failed.update(dict.fromkeys(OF_NIXL, FAILED))
+        with self.policy.contained("interposition"):
+            # It needs numpy, which is there where NIXL is.
+            from kvlint.runtime_checks.nixl.interposition import install
 
-        self.hooks[agent] = install(module, self.policy, self.settings, self.pools)
+            self.hooks[agent] = install(module, self.policy, self.settings, self.pools)
+            for name in OF_NIXL:
+                del self._failed[name]
+            say(
+                f"armed: mode={self.settings.mode} {_counted(self.hook_status(nixl=True))} "
+                f"pid={self.policy.pid}"
+            )
         self._versions = _versions()
-        hooks = self.hook_status()
-        installed = sum(status == INSTALLED for status in hooks.values())
-        mode, pid = self.settings.mode, self.policy.pid
-        say(f"armed: mode={mode} hooks={installed}/{len(hooks)} pid={pid}")
         self.prove()
+        self._end_where_missing()
+
+    def install_engine(self, module: ModuleType, adapter: str) -> None:
+        """Hooks in a module of an engine, by the adapter that awaits it; else as `install`."""
+        name = module.__name__
+        if name in self.engine_hooks:
+            return
+        self._met.append(module)
+        self.engine_hooks[name] = hooks = Hooks()
+        self._failed[name] = FAILED
+        with self.policy.contained("engines"):
+            loaded = importlib.import_module(adapter)
+            loaded.install(module, hooks, self.pools)
+            del self._failed[name]
+            self._versions = _versions()
+            self._tell_engine(engine_of(adapter), name, loaded.STAGES.get(name, ""))
+        self.prove()
+        self._end_where_missing()
+
+    def _tell_engine(self, engine: str, module: str, stage: str) -> None:
+        """One line a stage, with all hooks in the engine so far, and one for what is missing."""
+        known = f"{engine} {self._versions.get(engine, 'unknown')}"
+        absent = [n for n, s in self.engine_hooks[module].status.items() if s != INSTALLED]
+        if absent:
+            say(f"armed in part: {known} {module}: missing {some(absent)}")
+        elif stage:
+            of_it = [h.status for m, h in self.engine_hooks.items() if m.startswith(f"{engine}.")]
+            status = {name: state for one in of_it for name, state in one.items()}
+            how = f"armed: mode={self.settings.mode}" if self.settings.checks else "capturing:"
+            say(f"{how} {known} {stage} {_counted(status)} pid={self.policy.pid}")
 
     @property
     def pools(self) -> "Pools":
@@ -76,20 +111,27 @@ class Companion:
 
             self._pools = Pools(self.policy, self.settings)
             self._pools.registered = self._registered_by
+            if self.settings.capture is not None:
+                from kvlint.runtime_checks.capture import Capture
+
+                self._pools.on_declared = Capture(self.settings.capture, self.settings.run).keep
         return self._pools
 
     def _registered_by(self, agent: str) -> list[tuple[str, int, int, int]]:
         return [one for h in list(self.hooks.values()) for one in h.watch.registered_by(agent)]
 
-    def install_engine(self, module: ModuleType) -> None:
-        """Hooks in a module of an engine, by the adapter that awaits it."""
-        with self.policy.contained("engines"):
-            adapter = adapter_of(module.__name__)
-            if adapter is None or module.__name__ in self.engine_hooks:
-                return
-            self.engine_hooks[module.__name__] = hooks = Hooks()
-            importlib.import_module(adapter).install(module, hooks, self.pools)
-            self.prove()
+    def _end_where_missing(self) -> None:
+        """Raises SystemExit(78), which loaders of plug-ins and hooks of imports let through."""
+        absent = missing(self.settings.require, self.hook_status(), self._met)
+        if not absent:
+            return
+        self._refused = True
+        say(f"not armed: required and missing: {some(absent)}")
+        if threading.current_thread() is not threading.main_thread():
+            # There it would end a thread, and the server would go on.
+            self.at_exit()
+            os._exit(NOT_ARMED)
+        raise SystemExit(NOT_ARMED)
 
     def count_in(self, prometheus: ModuleType) -> None:
         """Counters in the registry of the module prometheus_client."""
@@ -98,37 +140,40 @@ class Companion:
                 self._metrics = connect(prometheus, self.policy)
                 self.policy.on_count = self._metrics.publish
 
-    def hook_status(self) -> dict[str, str]:
-        found: dict[str, str] = {}
+    def hook_status(self, *, nixl: bool = False) -> dict[str, str]:
+        """By name, of NIXL's only or of all; where kvlint has failed in an engine's module, by
+        the module's name."""
+        found = dict(self._failed)
         for hooks in self._all_hooks():
             found.update(hooks.status)
-        return found
+        return {name: found[name] for name in found if name in OF_NIXL} if nixl else found
 
     def _all_hooks(self) -> list[Hooks]:
         return [*self.hooks.values(), *self.engine_hooks.values()]
 
-    def _missing(self) -> str:
-        required, hooks = self.settings.require, self.hook_status()
-        if "all" in required:
-            required = tuple(hooks) or ("all",)
-        return ", ".join(name for name in required if hooks.get(name) != INSTALLED)
-
     def status(self) -> dict[str, object]:
         policy, hooks = self.policy, self.hook_status()
-        report = self.settings.report
-        installed = INSTALLED in hooks.values()
+        report, capture = self.settings.report, self.settings.capture
         return {
             "mode": self.settings.mode.value,
             "run": self.settings.run,
             "pid": policy.pid,
             "report": None if report is None else str(report),
-            "status": INSTALLED if installed else NOT_INSTALLED if self._met else WAITING,
+            "capture": None if capture is None else str(capture),
+            "status": self._state(),
             "hooks": hooks,
             "violations": policy.found.total(),
             "transfers": dict(policy.transfers),
             "tool_errors": dict(policy.faults),
             "switched_off": dict(policy.disarmed),
         }
+
+    def _state(self) -> str:
+        """In one word, of NIXL."""
+        if not self.settings.checks:
+            return CAPTURING
+        states = self.hook_status(nixl=True).values()
+        return INSTALLED if INSTALLED in states else NOT_INSTALLED if states else WAITING
 
     def prove(self) -> None:
         """Writes the file that says what is armed, where there are files."""
@@ -147,6 +192,10 @@ class Companion:
         if self._ended:
             return
         self._ended = True
+        if not self._refused:
+            unmet = never_met(self.settings.require, self.hook_status())
+            if unmet:
+                say(f"required, and never imported: {some(unmet)} pid={self.policy.pid}")
         for hooks in self._all_hooks():
             with self.policy.contained("interposition"):
                 hooks.at_exit()
@@ -177,10 +226,20 @@ class Companion:
 
 def _versions() -> dict[str, str]:
     found = {"python": platform.python_version()}
-    for name in DISTRIBUTIONS:
+    for name in (*DISTRIBUTIONS, *map(engine_of, ADAPTERS)):
         if name.replace("-", "_") in sys.modules or name == "kvlint-geometry":
             try:
                 found[name] = importlib.metadata.version(name)
             except importlib.metadata.PackageNotFoundError:
                 found[name] = "unknown"
     return found
+
+
+def _counted(status: Mapping[str, str]) -> str:
+    return f"hooks={sum(state == INSTALLED for state in status.values())}/{len(status)}"
+
+
+def some(names: Sequence[str]) -> str:
+    """Of many, the first three."""
+    more = len(names) - 3
+    return ", ".join(names[:3]) + (f" and {more} more" if more > 0 else "")

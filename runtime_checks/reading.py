@@ -77,12 +77,17 @@ class Process:
     """
     met     whether NIXL was imported
     hooked  whether its classes were
+    hooks   state of each hook, by name; in an engine's classes as well
     """
 
     pid: int
     met: bool
     hooked: bool
     switched_off: tuple[str, ...]
+    hooks: Mapping[str, Any] = field(default_factory=dict)
+
+    def has(self, hook: str) -> bool:
+        return self.hooks.get(hook) == "installed"
 
 
 @dataclass(slots=True)
@@ -275,9 +280,11 @@ def armed_processes(folder: Path, run: str) -> list[Process]:
             for record in _records(path, "armed")[0]:
                 off = record.get("switched_off")
                 status = record.get("status")
-                met, hooked = status != "waiting for nixl", status == "installed"
+                met, hooked = status in ("installed", "not installed"), status == "installed"
+                hooks = record.get("hooks")
+                hooks = hooks if isinstance(hooks, Mapping) else {}
                 off = tuple(map(str, off)) if isinstance(off, Mapping) else ()
-                found.append(Process(_integer(record.get("pid"), 0), met, hooked, off))
+                found.append(Process(_integer(record.get("pid"), 0), met, hooked, off, hooks))
     return found
 
 

@@ -101,7 +101,7 @@ class Settings:
         return cls(
             mode=Mode.named(environ.get(RUNTIME) or "off" if mode is None else mode),
             report=_folder(report or environ.get(REPORT)),
-            require=_names(require or environ.get(REQUIRE, "")),
+            require=names_in(require or environ.get(REQUIRE, "")),
             strict_prepare=_switch(environ, STRICT_PREPARE),
             dump_signal=_signal(environ.get(DUMP_SIGNAL, "")),
             capture=_folder(environ.get(CAPTURE)),
@@ -113,7 +113,8 @@ def _folder(given: str | Path | None) -> Path | None:
     return Path(given).absolute() if given else None
 
 
-def _names(given: str | Iterable[str]) -> tuple[str, ...]:
+def names_in(given: str | Iterable[str]) -> tuple[str, ...]:
+    """Names of hooks, as a list or with commas between; ("all",) where that is among them."""
     parts = given.split(",") if isinstance(given, str) else given
     names = tuple(sorted({part.strip() for part in parts} - {""}))
     return ("all",) if "all" in names else names

@@ -50,11 +50,14 @@ FORWARDED: Final = (
 def command(mode: str, report: Path, require: str, command: Sequence[str]) -> int:
     """Run COMMAND and check every NIXL transfer of its Python processes."""
     from kvlint.runtime_checks.evidence import EvidenceError, prepare
-    from kvlint.runtime_checks.settings import Mode, SettingsError
+    from kvlint.runtime_checks.requiring import check_names
+    from kvlint.runtime_checks.settings import Mode, SettingsError, names_in
 
+    required = names_in(require or os.environ.get("KVLINT_REQUIRE", ""))
     try:
         off = Mode.named(mode) is Mode.OFF
         if not off:
+            check_names(required, nixl=True)
             prepare(report.absolute())
     except EvidenceError as error:
         complain(f"not armed: {error}")
@@ -68,7 +71,6 @@ def command(mode: str, report: Path, require: str, command: Sequence[str]) -> in
     except OSError as error:
         complain(f"cannot run {command[0]}: {error.strerror}")
         return NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
-    required = environ.get("KVLINT_REQUIRE", "") != ""
     return code if off else _concluded(code, report, run, required)
 
 
@@ -119,7 +121,7 @@ def _ran(command: Sequence[str], environ: Mapping[str, str]) -> int:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _concluded(code: int, report: Path, run: str, required: bool) -> int:
+def _concluded(code: int, report: Path, run: str, required: Sequence[str]) -> int:
     """One line on what was seen; the exit status."""
     from kvlint.runtime_checks.reading import armed_processes, read
 
@@ -130,6 +132,8 @@ def _concluded(code: int, report: Path, run: str, required: bool) -> int:
         complain(f"cannot read {report}: {error.strerror}")
         return code or NOT_ARMED
     watched = sum(process.hooked for process in processes)
+    others = sum(any(map(process.has, process.hooks)) for process in processes) - watched
+    absent = [name for name in required if not any(process.has(name) for process in processes)]
     lost = len(list(report.glob(f"armed-{run}-*.lost")))
     if lost and not found:
         complain(f"what was found could not be written to {report}, see above")
@@ -144,14 +148,18 @@ def _concluded(code: int, report: Path, run: str, required: bool) -> int:
         counted = "1 violation" if found == 1 else f"{found} violations"
         complain(f"{counted} in {report}; kvlint report {report} shows them")
         return code or VIOLATED
+    if absent and required != ("all",):
+        complain(f"not armed: required and in no process of the command: {', '.join(absent)}")
+        return code or NOT_ARMED
     if not watched and any(process.met for process in processes):
         complain("not armed: NIXL was imported and could not be hooked")
         return code or NOT_ARMED
-    if not watched:
+    if not watched and not others:
         complain("nothing was checked: no process of the command has imported NIXL")
         return code or (NOT_ARMED if required else 0)
     counted = "1 process" if watched == 1 else f"{watched} processes"
+    beside = f", nor in the pools of {others} without it" if others else ""
     failed = sorted({check for process in processes for check in process.switched_off})
     without = f", without {', '.join(failed)} after internal errors" if failed else ""
-    complain(f"no violations in {counted} that used NIXL{without}")
+    complain(f"no violations in {counted} that used NIXL{beside}{without}")
     return code

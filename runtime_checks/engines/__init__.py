@@ -6,6 +6,10 @@ right after its import. It has
     AWAITED: tuple[str, ...]                  the modules that it wants to be given
     install(module, hooks, pools) -> None     puts hooks around what the module defines, and tells
                                               `pools` (`kvlint.runtime_checks.pools.watching`)
+    STAGES: Mapping[str, str]                 of these modules, the ones after which a line tells
+                                              how much is armed, with the word for it
+    SURE: tuple[str, ...]                     names of hooks that every supported version has
+    may_hook(method) -> bool                  whether it would hook a method of that name
 """
 
 from collections.abc import Mapping
@@ -20,3 +24,8 @@ imports no adapter of an engine that is not there."""
 def adapter_of(module: str) -> str | None:
     """The adapter that awaits a module."""
     return next((name for name, awaited in ADAPTERS.items() if module in awaited), None)
+
+
+def engine_of(adapter: str) -> str:
+    """An adapter is called as its engine's package is."""
+    return adapter.rpartition(".")[2]

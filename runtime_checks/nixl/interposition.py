@@ -5,46 +5,18 @@ unless a violation is raised instead.
 """
 
 import os
-from collections.abc import Mapping
 from types import ModuleType
-from typing import Final
 from weakref import WeakSet
 
 from kvlint.runtime_checks.hooking import Hooks
 from kvlint.runtime_checks.nixl.around import Around
+from kvlint.runtime_checks.nixl.hooked import HOOKED
 from kvlint.runtime_checks.nixl.watch import Watch
 from kvlint.runtime_checks.policy import Policy
 from kvlint.runtime_checks.pools.watching import Pools
 from kvlint.runtime_checks.settings import Settings
 
 _WATCHES: "WeakSet[Watch]" = WeakSet()
-
-_HOOKED: Final[Mapping[str, tuple[str, ...]]] = {
-    "nixl_agent": (
-        "__init__",
-        "register_memory",
-        "deregister_memory",
-        "get_reg_descs",
-        "get_xfer_descs",
-        "prep_xfer_dlist",
-        "make_prepped_xfer",
-        "initialize_xfer",
-        "transfer",
-        "check_xfer_state",
-        "get_xfer_telemetry",
-        "query_xfer_backend",
-        "estimate_xfer_cost",
-        "get_new_notifs",
-        "update_notifs",
-        "check_remote_xfer_done",
-        "get_agent_metadata",
-        "get_partial_agent_metadata",
-        "add_remote_agent",
-        "remove_remote_agent",
-    ),
-    "nixl_xfer_handle": ("release", "__del__"),
-    "nixl_prepped_dlist_handle": ("__del__",),
-}
 
 
 def install(
@@ -56,7 +28,7 @@ def install(
     _WATCHES.add(watch)
     hooks = NixlHooks(watch)
     around = Around(watch, policy, module)
-    for class_name, names in _HOOKED.items():
+    for class_name, names in HOOKED.items():
         owner = getattr(module, class_name, None)
         for name in names:
             hooks.put(class_name, owner, name, getattr(around, f"{class_name}_{name.strip('_')}"))

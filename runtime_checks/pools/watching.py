@@ -69,7 +69,9 @@ class Pools:
         return sound
 
     def tell(self, breach: Breach, call: str, agent: str = "") -> Violation | None:
-        """Record it; what to raise, where the mode raises."""
+        """Record it, unless only geometry is captured; what to raise, where the mode raises."""
+        if not self._settings.checks:
+            return None
         return self.policy.judge(breach, [Site(call, here(1))], agent=agent)
 
     def known(self, address: int) -> Claim | None:
@@ -110,7 +112,7 @@ class Pools:
             geometry = as_geometry(claims)
             declared.declare_here(owner, geometry.regions)
             self._owned.add(owner)
-            self.on_declared("", geometry)
+            self.on_declared(str(owner), geometry)
 
     def forget(self) -> None:
         """Nothing of what was declared here stands any longer."""

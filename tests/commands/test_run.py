@@ -99,6 +99,19 @@ def test_where_nixl_could_not_be_hooked_that_is_not_armed(run, tmp_path):
 
 def test_where_hooks_are_required_that_is_not_armed(run):
     assert run(*python(""), options=["--require", "all"]).returncode == 78
+    ran = run(*python(""), options=["--require", "nixl_agent.transfer"])
+    assert ran.returncode == 78
+    assert ran.stderr.splitlines()[-1] == (
+        "kvlint: not armed: required and in no process of the command: nixl_agent.transfer"
+    )
+
+
+def test_a_hook_that_there_will_never_be_is_one_line_and_nothing_is_started(run):
+    ran = run(*python("print(1)"), options=["--require", "nixl_agent.transfr"])
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == (
+        "kvlint: no hook has the name nixl_agent.transfr; did you mean nixl_agent.transfer?\n"
+    )
 
 
 @pytest.mark.parametrize("command", [(sys.executable, "-I", "-c", ""), ("true",)])

@@ -188,12 +188,62 @@ print("went on")
 """
 
 
-def test_a_missing_hook_that_is_required_ends_the_process(nixl):
-    required = "nixl_agent.transfer,nixl_agent.teleport"
-    ran = python(IMPORT, KVLINT_RUNTIME="log", KVLINT_REQUIRE=required)
+# As in a version of NIXL that lacks the method.
+OLDER = """
+import nixl._api
+del nixl._api.nixl_agent.estimate_xfer_cost
+"""
+IN_A_THREAD = """
+import threading
+thread = threading.Thread(target=lambda: exec(script, {}))
+thread.start()
+thread.join()
+print("went on")
+"""
+
+
+@pytest.mark.parametrize("required", ["nixl_agent.transfer,nixl_agent.estimate_xfer_cost", "all"])
+@pytest.mark.parametrize("where", ["main thread", "another thread"])
+def test_a_missing_hook_that_is_required_ends_the_process(nixl, tmp_path, required, where):
+    script = OLDER + IMPORT
+    if where == "another thread":
+        script = f"script = {script!r}\n{IN_A_THREAD}"
+    environ = {"RUNTIME": "log", "REQUIRE": required, "REPORT": str(tmp_path)}
+    ran = python(script, **{f"KVLINT_{name}": value for name, value in environ.items()})
     assert (ran.returncode, ran.stdout) == (78, "")
     *_, last = ran.stderr.splitlines()
-    assert last == "kvlint: not armed: required and missing: nixl_agent.teleport"
+    assert last == "kvlint: not armed: required and missing: nixl_agent.estimate_xfer_cost"
+    (file,) = tmp_path.glob("armed-*.json")
+    assert "missing" in json.loads(file.read_text())["hooks"]["nixl_agent.estimate_xfer_cost"]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("nixl_agent.transfr", "did you mean nixl_agent.transfer?"),
+        ("sglang.nowhere", "armed-*.json has the names"),
+        ("a\nb", "armed-*.json has the names"),
+    ],
+)
+def test_a_name_that_no_hook_will_ever_have_is_refused_when_arming(name, hint):
+    with pytest.raises(ValueError, match=r"^no hook has the name") as refused:
+        runtime_checks.arm(require=f"nixl_agent.transfer,{name}")
+    assert "\n" not in str(refused.value)
+    assert str(refused.value).endswith(f"; {hint}")
+    assert runtime_checks.status() == {"mode": "off"}
+    ran = python(IMPORT, KVLINT_RUNTIME="log", KVLINT_REQUIRE=name)
+    assert (ran.returncode, ran.stdout) == (78, "")
+    (line,) = ran.stderr.splitlines()
+    assert line == f"kvlint: not armed: {refused.value}"
+
+
+@pytest.mark.parametrize("required", ["all", "nixl_agent.transfer"])
+def test_what_is_required_and_was_never_imported_is_said_at_the_end(required):
+    script = IMPORT.replace("import nixl._api", "")
+    ran = python(script, KVLINT_RUNTIME="log", KVLINT_REQUIRE=required)
+    assert (ran.returncode, ran.stdout) == (0, "went on\n")
+    (line,) = ran.stderr.splitlines()
+    assert line.startswith(f"kvlint: required, and never imported: {required} pid=")
 
 
 @pytest.mark.parametrize(("require", "code", "out"), [("", 0, "went on\n"), ("all", 78, "")])
