@@ -192,10 +192,9 @@ class Companion:
         if self._ended:
             return
         self._ended = True
-        if not self._refused:
-            unmet = never_met(self.settings.require, self.hook_status())
-            if unmet:
-                say(f"required, and never imported: {some(unmet)} pid={self.policy.pid}")
+        unmet = never_met(self.settings.require, self.hook_status())
+        if unmet and not self._refused and not _is_of_multiprocessing():
+            say(f"required, and never imported: {some(unmet)} pid={self.policy.pid}")
         for hooks in self._all_hooks():
             with self.policy.contained("interposition"):
                 hooks.at_exit()
@@ -233,6 +232,15 @@ def _versions() -> dict[str, str]:
             except importlib.metadata.PackageNotFoundError:
                 found[name] = "unknown"
     return found
+
+
+def _is_of_multiprocessing() -> bool:
+    """Whether this is a process that multiprocessing has for itself, and none that it was asked
+    for; those of its server for forks are begun alike."""
+    begun, process = " ".join(sys.orig_argv), sys.modules.get("multiprocessing.process")
+    parts = ("resource_tracker", "forkserver")
+    its_own = any(f"from multiprocessing.{part} import main" in begun for part in parts)
+    return its_own and (process is None or process.parent_process() is None)
 
 
 def _counted(status: Mapping[str, str]) -> str:
