@@ -163,6 +163,14 @@ SLOT_LAYOUT: Final = Check(
 )
 REGION_OVERLAP: Final = Check("region-overlap", "two regions of one list share bytes")
 REGION_REGISTERED: Final = Check("region-registered", "a region is registered only in part")
+COPY_COUNTS: Final = Check(
+    "copy-counts", "a copy between two pools has more indices of the one than of the other"
+)
+COPY_RANGE: Final = Check("copy-range", "an index of a copy between two pools is not in its pool")
+COPY_PAGES: Final = Check("copy-pages", "a copy of whole pages is given a part of one")
+COPY_LENGTHS: Final = Check(
+    "copy-lengths", "a page has another size, or type, in the pool that it is copied to"
+)
 SOURCE_CHANGED: Final = Check("source-changed", "source bytes changed between post and completion")
 
 CHECKS: Final = MappingProxyType(

@@ -16,7 +16,34 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-ADAPTERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
+ADAPTERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        f"{__name__}.sglang": (
+            "sglang.srt.mem_cache.memory_pool",
+            "sglang.srt.mem_cache.swa_memory_pool",
+            "sglang.srt.mem_cache.deepseek_v4_memory_pool",
+            "sglang.srt.mem_cache.dsa_cache_layer_split",
+            "sglang.srt.mem_cache.hisparse_memory_pool",
+            "sglang.srt.mem_cache.minimax_m3_nvfp4_pool",
+            "sglang.srt.mem_cache.page_interleave_pool",
+            "sglang.srt.mem_cache.qsa_kv_pool",
+            "sglang.srt.mem_cache.unified_memory_pool",
+            "sglang.srt.mem_cache.memory_pool_host",
+            "sglang.srt.mem_cache.pool_host.dsa",
+            "sglang.srt.mem_cache.pool_host.mamba",
+            "sglang.srt.mem_cache.pool_host.mha",
+            "sglang.srt.mem_cache.pool_host.mha_mxfp8",
+            "sglang.srt.mem_cache.pool_host.minimax_m3_nvfp4",
+            "sglang.srt.mem_cache.pool_host.mla",
+            "sglang.srt.mem_cache.pool_host.qsa",
+            "sglang.srt.mem_cache.pool_host.unified",
+            "sglang.srt.disaggregation.utils",
+            "sglang.srt.disaggregation.nixl.conn",
+            "sglang.srt.disaggregation.mooncake.conn",
+            "sglang.srt.disaggregation.mori.conn",
+        ),
+    }
+)
 """Module of an adapter -> the modules of its engine that it awaits. Told here, so that arming
 imports no adapter of an engine that is not there."""
 

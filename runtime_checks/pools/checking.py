@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from math import prod
 from typing import Final
 
 from kvlint.geometry import Region
@@ -22,6 +23,8 @@ from kvlint.runtime_checks.pools.tensors import Tensor
 # Element sizes of the types that caches have. An item length that is right but for the ratio of
 # two of them was computed for another type.
 SIZES: Final = (1, 2, 4, 8)
+
+CONTIGUOUS: Final = ("KV404", "the tensor is contiguous and starts its allocation")
 
 Numbered = tuple[int, Claim]
 
@@ -51,10 +54,11 @@ def _lists(claims: Iterable[Claim]) -> Iterator[list[Numbered]]:
 
 def _of_one(pool: Pool, number: int, claim: Claim) -> Breach | None:
     tensor = claim.tensor
+    if not claim.length:
+        # Layers without a buffer of their own keep their place in the list.
+        return None
     if tensor is None:
         return _nowhere(pool, number, claim) if pool.tensors else None
-    if not claim.length:
-        return None
     return (
         _past_end(number, claim, tensor)
         or _item_length(number, claim, tensor)
@@ -120,8 +124,12 @@ def _item_length(number: int, claim: Claim, tensor: Tensor) -> Breach | None:
             what = f"a slot is {rows} rows of {row} bytes, {wanted} bytes"
     code, formula, guess = None, "item length = rows of a slot x bytes of a row", ""
     size = tensor.element_size
+    held = size * prod(tensor.shape[claim.slot_dimension + 1 :])
     other = next((s for s in SIZES if s != size and given * size == wanted * s), None)
-    if rows is not None and other is not None:
+    if rows is not None and held < row and given == rows * held:
+        code, formula = CONTIGUOUS
+        guess = f": right for a contiguous tensor, whose rows would be {held} bytes apart"
+    elif rows is not None and other is not None:
         code, formula = "KV201", "the dtype has this many bytes"
         sized = "1 byte" if other == 1 else f"{other} bytes"
         guess = f": right for elements of {sized}, {tensor.dtype} has {size}"

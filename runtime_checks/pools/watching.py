@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any
-from weakref import ref
+from weakref import finalize
 
 from kvlint.geometry import Geometry, GeometryError, Region
 from kvlint.runtime_checks import declared
@@ -35,7 +34,7 @@ class Pools:
         self._settings = settings
         self._known: dict[int, Claim] = {}
         self._wrong: dict[Range, Violation] = {}
-        self._owners: dict[int, ref[Any]] = {}
+        self._owned_by: dict[int, dict[int, Claim]] = {}
         self._agents: set[str] = set()
         self._owned: set[object] = set()
 
@@ -122,18 +121,22 @@ class Pools:
             declared.forget(owner)
 
     def _remember(self, pool: Pool, owner: Any) -> None:
-        for claim in pool.claims:
-            self._known[claim.address] = claim
+        told = {claim.address: claim for claim in pool.claims if claim.length}
+        self._known.update(told)
+        for claim in told.values():
             self._wrong.pop(_extent(claim), None)
-        # What cannot be watched is known for good, as pools of a server are.
-        with suppress(TypeError):
-            self._owners[id(owner)] = ref(owner, partial(self._gone, id(owner), pool.claims))
+        if id(owner) not in self._owned_by:
+            # What cannot be watched is known for good, as pools of a server are.
+            with suppress(TypeError):
+                finalize(owner, self._gone, id(owner)).atexit = False
+                self._owned_by[id(owner)] = {}
+        if id(owner) in self._owned_by:
+            self._owned_by[id(owner)].update(told)
 
-    def _gone(self, owner: int, claims: Sequence[Claim], _: object) -> None:
-        self._owners.pop(owner, None)
-        for claim in claims:
-            if self._known.get(claim.address) is claim:
-                del self._known[claim.address]
+    def _gone(self, owner: int) -> None:
+        for address, claim in self._owned_by.pop(owner, {}).items():
+            if self._known.get(address) is claim:
+                del self._known[address]
                 self._wrong.pop(_extent(claim), None)
 
 

@@ -204,3 +204,17 @@ def test_tensors_are_found_on_every_way_once(torch):
     outer.pool = pool
     assert tensors_in(outer) == []
     assert len(tensors_in(outer, [Pool.__module__])) == 3
+
+
+def test_rows_with_bytes_between_them_are_told_from_elements_of_another_size(found, torch):
+    strided = torch.zeros((80, 2, 8), dtype=torch.bfloat16)[::2]
+    said = claims([strided], length=strided.nbytes)
+    (breach,) = found(said, [strided])
+    assert (breach.check.name, breach.code) == ("item-length", "KV404")
+    assert "right for a contiguous tensor, whose rows would be 32 bytes apart" in breach.message
+
+
+def test_what_is_said_of_no_bytes_is_not_looked_for(found, tensors):
+    said = claims(tensors)
+    said[1] = replace(said[1], address=0, length=0, item_length=0)
+    assert found(said) == []

@@ -1,0 +1,97 @@
+"""SGLang, 0.5.13 to 0.5.23: what its pools say of their regions, what its managers give to the
+transport, and the copies of its host caches.
+
+A pool that asks another one, or its base class, for the lists answers with these: only the
+outermost answer is looked at, once.
+"""
+
+import functools
+import re
+import threading
+from collections.abc import Callable, Mapping
+from types import FunctionType, ModuleType
+from typing import Any, Final
+
+from kvlint.runtime_checks.engines import ADAPTERS, sglang_hicache, sglang_managers
+from kvlint.runtime_checks.engines.sglang_pools import as_said, read, uneven_lists
+from kvlint.runtime_checks.hooking import Hooks
+from kvlint.runtime_checks.pools.watching import Pools
+
+AWAITED: Final = ADAPTERS[__name__]
+
+# Classes that every version has; what else a module has that answers for pools is found there.
+_EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
+    "memory_pool": ("MHATokenToKVPool", "get_contiguous_buf_infos"),
+    "swa_memory_pool": ("SWAKVPool", "get_contiguous_buf_infos"),
+    "deepseek_v4_memory_pool": ("DeepSeekV4TokenToKVPool", "get_contiguous_buf_infos"),
+    "nixl.conn": ("NixlKVManager", "register_buffer_to_engine"),
+}
+_ANSWER: Final = re.compile(r"get_(\w*?)_?buf_infos")
+
+_inside = threading.local()
+
+
+def install(module: ModuleType, hooks: Hooks, pools: Pools) -> None:
+    """Put the checks around what the module defines; called once for each awaited module."""
+    _, _, name = module.__name__.partition(".srt.")
+    for owner in _classes(module):
+        label = f"sglang.{owner.__name__}"
+        for method in [n for n, value in vars(owner).items() if isinstance(value, FunctionType)]:
+            if _ANSWER.fullmatch(method):
+                hooks.put(label, owner, method, functools.partial(_looking, pools, method))
+        if "_host" in name:
+            sglang_hicache.install(owner, label, hooks, pools)
+        if name.endswith(".conn"):
+            sglang_managers.install(owner, label, hooks, pools)
+    for where, (owner_name, method) in _EXPECTED.items():
+        if name.partition(".")[2] == where and f"sglang.{owner_name}.{method}" not in hooks.status:
+            hooks.put(f"sglang.{owner_name}", None, method, lambda original: original)
+
+
+def _classes(module: ModuleType) -> list[type]:
+    return [
+        thing
+        for thing in list(vars(module).values())
+        if isinstance(thing, type) and thing.__module__ == module.__name__
+    ]
+
+
+def _looking(pools: Pools, method: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    list_name = list_of(method)
+
+    def looked_at(pool: Any, /, *args: Any, **kwargs: Any) -> Any:
+        outer = getattr(_inside, "pool", False)
+        _inside.pool = True
+        try:
+            answer = original(pool, *args, **kwargs)
+        finally:
+            _inside.pool = outer
+        if not outer and pools.policy.armed("pools"):
+            with pools.policy.contained("pools"):
+                _look(pools, pool, method, list_name, answer)
+        return answer
+
+    return looked_at
+
+
+def _look(pools: Pools, pool: Any, method: str, list_name: str, answer: object) -> None:
+    said = as_said(answer)
+    if said is None:
+        return
+    uneven = uneven_lists(f"{type(pool).__name__}.{method}", said)
+    if uneven is not None:
+        violation = pools.tell(uneven, method)
+        if violation is not None:
+            raise violation
+    pools.look(read(pool, said, list_name), method, owner=pool)
+
+
+def list_of(method: str) -> str:
+    """`get_contiguous_buf_infos` answers for the list of all pages, `get_buf_infos` for what goes
+    along with a request, all others for states."""
+    found = _ANSWER.fullmatch(method)
+    what = found[1] if found else ""
+    if what in ("contiguous", ""):
+        return "kv" if what else "aux"
+    what = what.removesuffix("state").strip("_")
+    return f"state.{what}" if what else "state"

@@ -1,0 +1,265 @@
+"""The copies between SGLang's pools and their copies in host memory, checked like a transfer
+before they are made: counts, ranges, whole pages, destinations that come twice, and once for each
+pair of pools the bytes of a page, types, and where the host's buffers lie.
+
+Indices in the device's memory are read only in modes that read bytes: to read them waits for the
+device. What is read of indices on the host is read in every mode.
+"""
+
+import functools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from weakref import WeakKeyDictionary, ref
+
+from kvlint.runtime_checks.checks import COPY_LENGTHS, Breach, Place
+from kvlint.runtime_checks.engines.sglang_pools import rows_of_page
+from kvlint.runtime_checks.hooking import Hooks
+from kvlint.runtime_checks.pools.claims import Claim, Pool
+from kvlint.runtime_checks.pools.copies import Copy, End, faults
+from kvlint.runtime_checks.pools.tensors import Tensor, is_tensor
+from kvlint.runtime_checks.pools.watching import Pools
+
+_BACKUP: Final = "backup_from_device_all_layer"
+_LOAD: Final = "load_to_device_per_layer"
+
+# The host's buffers, layer by layer; those of the device, where the host pool keeps them; and where
+# they are else, in the device's pool; and what they hold.
+_BUFFERS: Final = (
+    ("k_data_refs", ("device_k_buffers",), "k_buffer", "key"),
+    ("v_data_refs", ("device_v_buffers",), "v_buffer", "value"),
+    ("data_refs", ("device_kv_buffers", "device_buffers", "device_page_views"), "kv_buffer", "kv"),
+    (
+        "index_k_data_refs",
+        ("packed_device_index_buffers",),
+        "index_k_with_scale_buffer",
+        "index key",
+    ),
+)
+# Host pools that keep the device's buffers by page.
+_BY_PAGE: Final = ("device_buffers", "device_page_views")
+_WHOLE: Final = ("direct", "kernel_ascend")
+_RUNS: Final = ("page_first_direct", "page_first_kv_split", "page_unified")
+
+_inside = threading.local()
+
+
+# Host pools that were looked at, and for whom: once in a process that is armed.
+_looked: "WeakKeyDictionary[Any, ref[Pools]]" = WeakKeyDictionary()
+
+
+def install(owner: type, label: str, hooks: Hooks, pools: Pools) -> None:
+    for method in (_BACKUP, _LOAD):
+        hooks.put(label, owner, method, functools.partial(_copying, pools, method), optional=True)
+
+
+def _copying(pools: Pools, method: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    def copied(
+        host: Any,
+        /,
+        device_pool: Any,
+        host_indices: Any,
+        device_indices: Any,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        outer = getattr(_inside, "copy", False)
+        if not outer and pools.policy.armed("copies"):
+            with pools.policy.contained("copies"):
+                indices = host_indices, device_indices
+                backend = _backend(method, args, kwargs)
+                _check(pools, method, host, device_pool, indices, backend)
+        _inside.copy = True
+        try:
+            return original(host, device_pool, host_indices, device_indices, *args, **kwargs)
+        finally:
+            _inside.copy = outer
+
+    return copied
+
+
+def _check(
+    pools: Pools,
+    method: str,
+    host: Any,
+    device_pool: Any,
+    indices: tuple[Any, Any],
+    backend: str,
+) -> None:
+    if not all(map(is_tensor, indices)) or _same_as_before(pools, host, *indices):
+        return
+    pairs, found = list(_pairs(host, device_pool)), list[Breach]()
+    looked = _looked.get(host)
+    if looked is None or looked() is not pools:
+        _looked[host] = ref(pools)
+        pools.look(_host_pool(host, pairs), method, owner=host, at_once=True)
+        found += _unlike(host, device_pool, pairs)
+    reads_device = pools.policy.mode.raises
+    found += faults(_copy(method, host, device_pool, indices, pairs, backend, reads_device))
+    told = [pools.tell(breach, method) for breach in found]
+    raised = next((violation for violation in told if violation is not None), None)
+    if raised is not None:
+        raise raised
+    _inside.last = tuple(map(ref, (pools, host, *indices)))
+
+
+def _same_as_before(*given: Any) -> bool:
+    """Layers are loaded one by one with the same indices: these are read once."""
+    before = getattr(_inside, "last", ())
+    return bool(before) and all(a() is b for a, b in zip(before, given, strict=True))
+
+
+def _backend(method: str, args: Sequence[Any], kwargs: Any) -> str:
+    at = 0 if method == _BACKUP else 1
+    return str(kwargs.get("io_backend", args[at] if len(args) > at else ""))
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Buffers of one thing, layer by layer, on the host and on the device."""
+
+    role: str
+    host: Sequence[Any]
+    device: Sequence[Any]
+    by_page: bool
+
+
+def _pairs(host: Any, device_pool: Any) -> Iterator[_Pair]:
+    for name, kept, there, role in _BUFFERS:
+        ours = [one for one in getattr(host, name, None) or () if is_tensor(one)]
+        own = next((n for n in kept if getattr(host, n, None) is not None), None)
+        theirs = getattr(host, own) if own else getattr(device_pool, there, None)
+        if not isinstance(theirs, (list, tuple)):
+            theirs = ()
+        device = [one for one in theirs if is_tensor(one)]
+        if ours or device:
+            yield _Pair(role, ours, device, own in _BY_PAGE)
+
+
+def _host_pool(host: Any, pairs: Sequence[_Pair]) -> Pool:
+    """What the copies take the host's buffers to be: one page after another. Layouts that put
+    several layers into a page have no such regions."""
+    size, page = getattr(host, "size", None), getattr(host, "page_size", None)
+    claims, tensors = [], []
+    for pair in pairs:
+        for layer, buffer in enumerate(pair.host):
+            if not buffer.is_contiguous() or not buffer.numel():
+                continue
+            tensor = Tensor.of(buffer)
+            rows = _rows(tensor, size, page, pair.by_page)
+            if rows is None:
+                continue
+            name = f"host layer {layer} {pair.role}"
+            tensors.append((name, tensor))
+            claims.append(
+                Claim(
+                    name=name,
+                    list="kv",
+                    address=tensor.address,
+                    length=tensor.reach(),
+                    item_length=rows * tensor.strides[0],
+                    slot_rows=rows,
+                    tensor=tensor,
+                )
+            )
+    return Pool(_name(host), claims, tensors)
+
+
+def _rows(tensor: Tensor, size: object, page: object, by_page: bool) -> int | None:
+    if by_page:
+        return 1
+    if not (isinstance(size, int) and isinstance(page, int) and tensor.shape):
+        return None
+    return rows_of_page(tensor.shape[0], size, page, page)
+
+
+def _unlike(host: Any, device_pool: Any, pairs: Sequence[_Pair]) -> Iterator[Breach]:
+    """The first layer of each thing whose pages are not of one size, or type, on both sides."""
+    name, page = _name(host), getattr(host, "page_size", None)
+    if page != getattr(device_pool, "page_size", page) and not any(p.by_page for p in pairs):
+        return
+    for pair in pairs:
+        if len(pair.host) != len(pair.device):
+            continue
+        for layer, (ours, theirs) in enumerate(zip(pair.host, pair.device, strict=True)):
+            if not ours.numel() or not theirs.numel():
+                continue
+            here, there = Tensor.of(ours), Tensor.of(theirs)
+            rows = _rows(here, getattr(host, "size", None), page, pair.by_page)
+            others = _rows(there, getattr(device_pool, "size", None), page, pair.by_page)
+            if rows is None or others is None:
+                continue
+            a, b = rows * here.reach(1), others * there.reach(1)
+            if a != b or here.element_size != there.element_size:
+                called = f"layer {layer} {pair.role}"
+                yield Breach(
+                    COPY_LENGTHS,
+                    f"a page of {called} has {a} bytes of {here.dtype} in {name} and {b} of "
+                    f"{there.dtype} on the device",
+                    {f"bytes of a page in {name}": a, "on the device": b},
+                    Place("local", layer, f"host {called}", layer),
+                )
+                break
+
+
+def _copy(
+    method: str,
+    host: Any,
+    device_pool: Any,
+    indices: tuple[Any, Any],
+    pairs: Sequence[_Pair],
+    backend: str,
+    reads_device: bool,
+) -> Copy:
+    # Several ranks may share the tokens of a page, and indices are those of all of them.
+    ranks = getattr(host, "dcp_size", 1)
+    page = (getattr(host, "page_size", None) or 1) * ranks
+    layout = getattr(host, "layout", "")
+    # What resolves indices by itself, as pools that move their pages about do, has other ranges.
+    own = "backup_from_device_all_layer_physical" in vars(type(host))
+    entries = None if own or not pairs else host.size * ranks
+    there = None if own else _device_entries(host, device_pool, pairs)
+    ends = [
+        _end(f"host {_name(host)}", indices[0], entries, reads_device),
+        _end("the device pool", indices[1], there and there * ranks, reads_device),
+    ]
+    rows_are_pages = any(p.by_page or p.role == "index key" for p in pairs)
+    # Pools by page copy single tokens, too, where they are not given whole pages.
+    tokens = any(p.by_page for p in pairs) and ends[0].count % page != 0
+    runs = (rows_are_pages and not tokens) or layout in _RUNS
+    source, destination = reversed(ends) if method == _BACKUP else ends
+    whole = not tokens and (runs or backend in _WHOLE)
+    return Copy(source, destination, page, whole=whole and not own, runs=runs and not own)
+
+
+def _end(name: str, indices: Any, entries: int | None, reads_device: bool) -> End:
+    dtype = str(indices.dtype).removeprefix("torch.")
+    read = None
+    if (indices.device.type == "cpu" or reads_device) and not indices.is_floating_point():
+        read = indices.detach().reshape(-1).cpu().numpy().astype("int64", copy=False)
+    return End(name, int(indices.numel()), dtype, entries, read)
+
+
+def _device_entries(host: Any, device_pool: Any, pairs: Sequence[_Pair]) -> int | None:
+    """The fewest that a buffer of the device has."""
+    page, found = getattr(host, "page_size", None), []
+    for pair in pairs:
+        for buffer in pair.device:
+            if not buffer.numel():
+                continue
+            rows = buffer.shape[0]
+            if pair.by_page:
+                each: int | None = 1
+            else:
+                size = getattr(device_pool, "size", None)
+                each = _rows(Tensor.of(buffer), size, page, False)
+            if each is None or not isinstance(page, int):
+                return None
+            found.append(rows * page // each)
+    return min(found, default=None)
+
+
+def _name(host: Any) -> str:
+    name = getattr(host, "pool_name", None) or getattr(host, "pool_label", None)
+    return str(name) if name else type(host).__name__

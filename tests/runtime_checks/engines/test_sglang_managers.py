@@ -1,0 +1,137 @@
+"""What SGLang's managers give to the transport: declared list by list."""
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import Any
+
+import pytest
+
+pytest.importorskip("numpy", reason="the wheel numpy is missing")
+
+from kvlint.geometry import Region
+from kvlint.runtime_checks.declared import declared
+from kvlint.runtime_checks.engines import sglang
+from kvlint.runtime_checks.policy import Policy
+from kvlint.runtime_checks.pools.watching import Pools
+from tests.runtime_checks.engines import shaped_like_sglang as shaped
+
+
+class Kind(StrEnum):
+    WINDOW = "swa"
+
+
+@pytest.fixture
+def pools(policy: Callable[..., Policy], hooks: Any):
+    armed = policy()
+    made = Pools(armed, armed.settings)
+    sglang.install(shaped.module(), hooks, made)
+    sglang.install(shaped.module("sglang.srt.disaggregation.nixl.conn"), hooks, made)
+    yield made
+    made.forget()
+
+
+def regions(name: str) -> Sequence[Region]:
+    return declared(name, here=True)
+
+
+def of(said: shaped.Said) -> dict[str, list[int]]:
+    names = ("kv_data_ptrs", "kv_data_lens", "kv_item_lens")
+    return dict(zip(names, said, strict=True))
+
+
+def test_regions_are_declared_with_what_the_pool_has_told_of_them(pools, torch):
+    pool = shaped.Pages(torch)
+    manager = shaped.Manager("prefill", **of(pool.get_contiguous_buf_infos()))
+    assert manager.register_buffer_to_engine() == "registered"
+    first, *_, last = regions("prefill")
+    assert first == Region(
+        name="layer 0 key",
+        address=pool.k_buffer[0].data_ptr(),
+        length=2176,
+        stride=128,
+        transfer_length=128,
+        memory_kind="VRAM",
+        device=3,
+        list="kv",
+        layer=0,
+        role="key",
+        dtype="bfloat16",
+        element_size=2,
+        page_size=4,
+    )
+    assert (last.name, last.address) == ("layer 1 value", pool.v_buffer[1].data_ptr())
+    assert list(pools.policy.violations) == []
+
+
+def test_entries_of_a_draft_model_and_in_host_memory_are_groups_of_their_own(pools, torch):
+    pool, draft = shaped.Pages(torch), shaped.Pages(torch)
+    said = [
+        a + b[:2]
+        for a, b in zip(*(p.get_contiguous_buf_infos() for p in (pool, draft)), strict=True)
+    ]
+    kinds = ["DRAM", *["VRAM"] * 5]
+    given = of(said) | {"num_draft_entries": 2, "kv_data_mem_kinds": kinds}
+    shaped.Manager("prefill", **given, kv_layer_ids=[7, 8, 7, 8, 9, 9]).register_buffer_to_engine()
+    assert [(r.name, r.layer, r.group, r.memory_kind, r.device) for r in regions("prefill")] == [
+        ("layer 0 key", 7, "DRAM", "DRAM", 0),
+        ("layer 1 key", 8, "VRAM", "VRAM", 3),
+        ("layer 0 value", 7, "VRAM", "VRAM", 3),
+        ("layer 1 value", 8, "VRAM", "VRAM", 3),
+        ("draft layer 0 key", 9, "draft", "VRAM", 3),
+        ("draft layer 1 key", 9, "draft", "VRAM", 3),
+    ]
+
+
+def test_states_are_lists_by_their_type_and_what_goes_along_one_of_its_own(pools, torch):
+    pool = shaped.Window(torch)
+    states = pool.get_state_buf_infos()
+    parts = [[one, one[:1]] for one in states]
+    along = torch.zeros((4, 16), dtype=torch.int32)
+    manager = shaped.Manager(
+        "decode",
+        state_types=[Kind.WINDOW, "mamba"],
+        **dict(zip(("state_data_ptrs", "state_data_lens", "state_item_lens"), parts, strict=True)),
+        aux_data_ptrs=[along.data_ptr()],
+        aux_data_lens=[along.nbytes],
+        aux_item_lens=[along[0].nbytes],
+    )
+    manager.register_buffer_to_engine()
+    told = [(r.list, r.name, r.memory_kind) for r in regions("decode")]
+    assert told == [
+        ("state.swa", "layer 0 swa key", "VRAM"),
+        ("state.swa", "layer 2 swa key", "VRAM"),
+        ("state.swa", "layer 0 swa value", "VRAM"),
+        ("state.swa", "layer 2 swa value", "VRAM"),
+        ("state.mamba", "layer 0 swa key #2", "VRAM"),
+        ("aux", "aux 0", "DRAM"),
+    ]
+
+
+def test_what_was_changed_since_the_pool_told_it_is_looked_at_again(pools, torch):
+    pool = shaped.Pages(torch)
+    given = of(pool.get_contiguous_buf_infos())
+    given["kv_item_lens"][3] //= 2
+    shaped.Manager("prefill", **given).register_buffer_to_engine()
+    (record,) = pools.policy.violations
+    assert (record["check"], record["region_name"]) == ("item-length", "layer 1 value")
+    assert list(record["values"].values()) == [64, 128]
+
+
+def test_lists_that_are_not_read_to_their_end_are_told(pools, torch):
+    pool = shaped.Pages(torch)
+    given = of(pool.get_contiguous_buf_infos())
+    del given["kv_data_lens"][2:]
+    shaped.Manager("prefill", **given).register_buffer_to_engine()
+    (record,) = pools.policy.violations
+    assert record["check"] == "pool-lists"
+    assert record["message"] == ("kv_args.kv gives 4 addresses, 2 lengths and 4 item lengths")
+    assert len(regions("prefill")) == 2
+
+
+def test_a_manager_of_another_transport_declares_nothing_and_is_looked_at(pools, torch):
+    pool = shaped.Pages(torch)
+    given = of(pool.get_contiguous_buf_infos())
+    given["kv_data_lens"][0] += 128
+    shaped.Manager(None, **given).register_buffer_to_engine()
+    (record,) = pools.policy.violations
+    assert (record["check"], record["slot"]) == ("pool-length", 17)
