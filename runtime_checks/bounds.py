@@ -141,15 +141,28 @@ def declared_for(
     regions: Regions, kind: str, extents: Extents, declared: Sequence[Region]
 ) -> list[Region | None]:
     """(R,) the adapter's region in which each region begins and whose stride it has; a single
-    slot, which may be several in one, has none."""
+    slot, which may be several in one, has none.
+
+    Declared regions may lie between each other's slots, or share memory that they cut otherwise:
+    then it is the one in whose slot 0 the region's lies, the least of these.
+    """
     if not declared:
         return [None] * len(regions)
     found: list[Region | None] = []
     for number in range(len(regions)):
         address, device = int(regions.addresses[number]), int(regions.devices[number])
-        held = extents.holding(address, address + 1, device)
-        region = declared[held] if held is not None else None
-        even = region is not None and int(regions.strides[number]) == region.stride
-        fits = even or int(regions.slots[number]) == 1
-        found.append(region if fits and region and region.memory_kind == kind else None)
+        length, stride = int(regions.lengths[number]), int(regions.strides[number])
+        single = int(regions.slots[number]) == 1
+        fitting = [
+            region
+            for region in (declared[at] for at in extents.all_holding(address, device))
+            if region.memory_kind == kind and (single or region.stride == stride)
+        ]
+        found.append(min(fitting, key=lambda r: _strays(r, address, length), default=None))
     return found
+
+
+def _strays(region: Region, address: int, length: int) -> tuple[bool, int, int]:
+    """How far a slot is from being a slot of the region, for comparison."""
+    offset = (address - region.address) % region.stride
+    return offset + length > region.transfer_length, region.transfer_length, region.length

@@ -161,6 +161,9 @@ SLOT_LAYOUT: Final = Check(
     "KV404",
     "the tensor is contiguous and starts its allocation",
 )
+SLOT_COVERAGE: Final = Check(
+    "slot-coverage", "some bytes of a cache's slots are in no region, and stay where they are"
+)
 REGION_OVERLAP: Final = Check("region-overlap", "two regions of one list share bytes")
 REGION_REGISTERED: Final = Check("region-registered", "a region is registered only in part")
 COPY_COUNTS: Final = Check(

@@ -111,6 +111,7 @@ class Companion:
 
             self._pools = Pools(self.policy, self.settings)
             self._pools.registered = self._registered_by
+            self._pools.agent_of = self._agent_of
             if self.settings.capture is not None:
                 from kvlint.runtime_checks.capture import Capture
 
@@ -119,6 +120,10 @@ class Companion:
 
     def _registered_by(self, agent: str) -> list[tuple[str, int, int, int]]:
         return [one for h in list(self.hooks.values()) for one in h.watch.registered_by(agent)]
+
+    def _agent_of(self, metadata: bytes) -> str | None:
+        names = (hooks.watch.described_by(metadata) for hooks in list(self.hooks.values()))
+        return next((name for name in names if name is not None), None)
 
     def _end_where_missing(self) -> None:
         """Raises SystemExit(78), which loaders of plug-ins and hooks of imports let through."""

@@ -58,6 +58,12 @@ class Extents:
                     best = (size, int(self.numbers[at]))
         return best[1] if best else None
 
+    def all_holding(self, address: int, device: int) -> list[int]:
+        """The numbers of all pieces that hold a byte."""
+        return [
+            int(self.numbers[at]) for at in self._around(address) if int(self.devices[at]) == device
+        ]
+
     @cached_property
     def _apart(self) -> bool:
         return bool((self.ends[:-1] <= self.starts[1:]).all())

@@ -48,6 +48,7 @@ class Agents:
     def __init__(self) -> None:
         self._agents: dict[int, Agent] = {}
         self._published: dict[bytes, ref[Agent]] = {}
+        self._names: dict[bytes, str] = {}
 
     def of(self, agent: Any, *, born: bool = False) -> Agent:
         known = self._agents.get(id(agent))
@@ -73,8 +74,17 @@ class Agents:
         peer = agent.peers.setdefault(name, Peer())
         peer.version += 1
         given = metadata if isinstance(metadata, bytes) else b""
-        reference = self._published.get(hashlib.blake2b(given).digest())
+        digest = hashlib.blake2b(given).digest()
+        reference = self._published.get(digest)
         peer.twin = reference() if reference is not None else None
+        self._names.pop(digest, None)
+        self._names[digest] = name
+        if len(self._names) > _KNOWN:
+            self._names.pop(next(iter(self._names)))
+
+    def described_by(self, metadata: bytes) -> str | None:
+        """Name of the agent that these metadata, loaded not long ago, are of."""
+        return self._names.get(hashlib.blake2b(metadata).digest())
 
     def dropped(self, agent: Agent, name: str) -> None:
         peer = agent.peers.setdefault(name, Peer())

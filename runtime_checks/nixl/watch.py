@@ -84,6 +84,9 @@ class Watch:
     def loaded(self, agent: Any, name: object, metadata: bytes) -> None:
         self._agents.loaded(self.agent(agent), as_name(name), metadata)
 
+    def described_by(self, metadata: bytes) -> str | None:
+        return self._agents.described_by(metadata)
+
     def dropped(self, agent: Any, name: object) -> None:
         self._agents.dropped(self.agent(agent), as_name(name))
 

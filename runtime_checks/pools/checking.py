@@ -18,6 +18,7 @@ from kvlint.runtime_checks.checks import (
 )
 from kvlint.runtime_checks.lists import in_words
 from kvlint.runtime_checks.pools.claims import Claim, Pool
+from kvlint.runtime_checks.pools.coverage import left_out
 from kvlint.runtime_checks.pools.tensors import Tensor
 
 # Element sizes of the types that caches have. An item length that is right but for the ratio of
@@ -42,7 +43,10 @@ def faults(pool: Pool) -> Iterator[tuple[Claim, Breach]]:
                 sound.append((number, claim))
             else:
                 yield claim, found
-        yield from _overlapping(sound)
+        yield from _overlapping(sound, shared=pool.shared)
+        if len(sound) == len(members):
+            name = members[0][1].list
+            yield from left_out(sound, [cache for cache in pool.caches if cache.list == name])
 
 
 def _lists(claims: Iterable[Claim]) -> Iterator[list[Numbered]]:
@@ -162,9 +166,21 @@ def _layout(number: int, claim: Claim, tensor: Tensor) -> Breach | None:
     )
 
 
-def _overlapping(claims: Sequence[Numbered]) -> Iterator[tuple[Claim, Breach]]:
+def _overlapping(claims: Sequence[Numbered], *, shared: bool) -> Iterator[tuple[Claim, Breach]]:
     """Regions that share bytes with the one that begins before them. Regions of one address and
-    length are one region that the engine lists twice, as layers that share a cache are."""
+    length are one region that the engine lists twice, as layers that share a cache are.
+
+    shared  whether regions of different groups may share bytes
+    """
+    if shared:
+        told: set[int] = set()
+        for group in {claim.group for _, claim in claims}:
+            of_group = [one for one in claims if one[1].group in (group, None)]
+            for claim, breach in _overlapping(of_group, shared=False):
+                if claim.address not in told:
+                    told.add(claim.address)
+                    yield claim, breach
+        return
     before: Numbered | None = None
     for number, claim in sorted(claims, key=lambda numbered: numbered[1].address):
         if not claim.length:

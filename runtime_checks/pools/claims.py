@@ -70,16 +70,38 @@ class Claim:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cache:
+    """A tensor of which whole slots are moved: every byte of one is to be in some region.
+
+    name       for people
+    list       the list whose regions move it
+    dimension  its dimension of slots
+    group      of those regions; regions without a group serve every group
+    """
+
+    name: str
+    list: str
+    tensor: Tensor
+    dimension: int = 0
+    layer: int | None = None
+    group: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Pool:
     """What one pool says of its regions, list by list, and all tensors it holds.
 
-    name  for people, as of its class
+    name    for people, as of its class
+    caches  what of them is moved whole, as far as the adapter knows
+    shared  whether groups share memory on purpose, since a slot is of one group at a time
     """
 
     name: str
     claims: Sequence[Claim]
     tensors: Sequence[tuple[str, Tensor]] = ()
+    caches: Sequence[Cache] = ()
+    shared: bool = False
 
     def settled(self) -> "Pool":
         """Each claim with the tensor that holds it, as far as there is one."""

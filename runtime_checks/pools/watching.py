@@ -25,11 +25,13 @@ class Pools:
     """What the adapters of engines talk to. What they say is judged by the policy.
 
     registered  what an agent of that name has registered: (kind, address, length, device)
+    agent_of    name of the agent whose metadata these are, once they were loaded
     """
 
     def __init__(self, policy: Policy, settings: Settings) -> None:
         self.policy = policy
         self.registered: Callable[[str], Registered] = lambda _: ()
+        self.agent_of: Callable[[bytes], str | None] = lambda _: None
         self.on_declared: Callable[[str, Geometry], None] = lambda _agent, _geometry: None
         self._settings = settings
         self._known: dict[int, Claim] = {}
@@ -104,6 +106,12 @@ class Pools:
             self.on_declared(agent, geometry)
             for breach in registered_in_part(geometry.regions, self.registered(agent)):
                 self.tell(breach, call, agent)
+
+    def declare_peer(self, agent: str, claims: Sequence[Claim]) -> None:
+        """What an agent, here or elsewhere, has told of its regions."""
+        with self.policy.contained("pools"):
+            declared.declare(as_geometry(claims), agent)
+            self._agents.add(agent)
 
     def declare_own(self, owner: object, claims: Sequence[Claim]) -> None:
         """Memory of this process, whichever agent moves it."""
