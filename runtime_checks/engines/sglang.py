@@ -17,7 +17,12 @@ from kvlint.runtime_checks.engines.sglang_pools import as_said, read, uneven_lis
 from kvlint.runtime_checks.hooking import Hooks
 from kvlint.runtime_checks.pools.watching import Pools
 
+ENGINE: Final = "sglang"
 AWAITED: Final = ADAPTERS[__name__]
+STAGES: Final[Mapping[str, str]] = {
+    "sglang.srt.mem_cache.memory_pool": "pools",
+    "sglang.srt.disaggregation.nixl.conn": "transport",
+}
 
 # Classes that every version has; what else a module has that answers for pools is found there.
 _EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
@@ -26,6 +31,8 @@ _EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
     "deepseek_v4_memory_pool": ("DeepSeekV4TokenToKVPool", "get_contiguous_buf_infos"),
     "nixl.conn": ("NixlKVManager", "register_buffer_to_engine"),
 }
+SURE: Final = tuple(f"sglang.{owner}.{method}" for owner, method in _EXPECTED.values())
+
 _ANSWER: Final = re.compile(r"get_(\w*?)_?buf_infos")
 
 _inside = threading.local()
@@ -46,6 +53,12 @@ def install(module: ModuleType, hooks: Hooks, pools: Pools) -> None:
     for where, (owner_name, method) in _EXPECTED.items():
         if name.partition(".")[2] == where and f"sglang.{owner_name}.{method}" not in hooks.status:
             hooks.put(f"sglang.{owner_name}", None, method, lambda original: original)
+
+
+def may_hook(method: str) -> bool:
+    """Whether hooks may be put in place of methods of that name."""
+    hooked = (*sglang_hicache.METHODS, *sglang_managers.METHODS)
+    return method in hooked or _ANSWER.fullmatch(method) is not None
 
 
 def _classes(module: ModuleType) -> list[type]:

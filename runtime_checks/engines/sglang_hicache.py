@@ -23,6 +23,7 @@ from kvlint.runtime_checks.pools.watching import Pools
 
 _BACKUP: Final = "backup_from_device_all_layer"
 _LOAD: Final = "load_to_device_per_layer"
+METHODS: Final = (_BACKUP, _LOAD)
 
 # The host's buffers, layer by layer; those of the device, where the host pool keeps them; and where
 # they are else, in the device's pool; and what they hold.
@@ -50,7 +51,7 @@ _looked: "WeakKeyDictionary[Any, ref[Pools]]" = WeakKeyDictionary()
 
 
 def install(owner: type, label: str, hooks: Hooks, pools: Pools) -> None:
-    for method in (_BACKUP, _LOAD):
+    for method in METHODS:
         hooks.put(label, owner, method, functools.partial(_copying, pools, method), optional=True)
 
 

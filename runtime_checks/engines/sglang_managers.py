@@ -18,13 +18,13 @@ from kvlint.runtime_checks.pools.claims import Claim, Pool
 from kvlint.runtime_checks.pools.watching import Pools
 
 # NIXL and Mooncake call it the one, Mori the other.
-_REGISTERS: Final = ("register_buffer_to_engine", "_register_local_buffers")
+METHODS: Final = ("register_buffer_to_engine", "_register_local_buffers")
 
 Entry = tuple[int, int, int]
 
 
 def install(owner: type, label: str, hooks: Hooks, pools: Pools) -> None:
-    for method in _REGISTERS:
+    for method in METHODS:
         declaring = functools.partial(_declaring, pools, method)
         # One of the classes of each module has one of them.
         hooks.put(label, owner, method, declaring, optional=True)
