@@ -18,12 +18,13 @@ pytestmark = pytest.mark.usefixtures("nixl", "torch")
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/staging_server"
+README = "examples/staging_server/README.md"
 SERVE = [sys.executable, "examples/staging_server/serve.py"]
 ENVIRON = os.environ | {"NIXL_LOG_LEVEL": "ERROR", "PYTHONPATH": str(ROOT)}
 
 
 def watched(mode, report, *arguments):
-    options = ["--mode", mode, "--report", str(report), "--require", "all"]
+    options = ["--mode", mode, "--report", str(report)]
     return [sys.executable, "-m", "kvlint", "run", *options, "--", *SERVE, *arguments]
 
 
@@ -44,6 +45,13 @@ def played(tmp_path_factory):
         return ran(watched(mode, report, *arguments)), report
 
     return played
+
+
+def shown(page, name):
+    """The lines that a page shows under that name, without prompts and indentation."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    text = text.split(f"<!-- {name}:start -->")[1].split(f"<!-- {name}:end -->")[0]
+    return [line.strip() for line in text.splitlines() if line.strip()[:1] not in ("", "$")]
 
 
 def last_line(done):
@@ -76,6 +84,7 @@ atexit.register(tell)
 def test_not_armed_a_broken_one_answers_wrongly_and_says_nothing():
     done = ran([*SERVE, "--requests", "6", "--break", "pool-formula"])
     assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[1:] == shown(README, "broken")
     assert last_line(done) == "6 requests: 0 right, 6 wrong, 0 failed"
 
 
@@ -93,6 +102,9 @@ def test_in_mode_log_the_same_wrong_answers_come_and_the_report_tells(played):
     done, report = played("log", "pool-formula")
     assert done.returncode == 70
     assert last_line(done) == "6 requests: 0 right, 6 wrong, 0 failed"
+    for page in (README, "runtime_checks/OPERATING.md"):
+        (line,) = shown(page, "violation")
+        assert line in done.stderr
     found = violations(report)
     assert {(r["check"], r["code"], r["side"]) for r in found} == {
         ("column", "KV103", "local"),
@@ -104,6 +116,7 @@ def test_another_element_type_is_named_where_the_pool_is_and_answers_stay_wrong(
     done, report = played("log", "element-type")
     assert done.returncode == 70
     assert last_line(done) == "6 requests: 0 right, 6 wrong, 0 failed"
+    assert shown(README, "item-length")[0] in done.stderr
     pools = [r for r in violations(report) if r["check"] == "item-length"]
     assert len({r["pid"] for r in pools}) == 2
     assert [(r["code"], r["region_name"], r["region"]) for r in pools[:3]] == [
@@ -114,10 +127,7 @@ def test_another_element_type_is_named_where_the_pool_is_and_answers_stay_wrong(
 def test_in_mode_assert_it_is_the_requests_that_fail_for_it(played):
     done, _ = played("assert", "element-type")
     assert done.returncode == 70
-    first, last = done.stdout.splitlines()[1:]
-    assert first.startswith("request 1: HTTP 500: Violation: ")
-    assert "'layer 0 index key' has item length 2048" in first
-    assert last == "6 requests: 0 right, 0 wrong, 6 failed"
+    assert done.stdout.splitlines()[1:] == shown(README, "refused")
 
 
 def test_the_report_puts_together_what_both_processes_saw_of_a_transfer(played):
