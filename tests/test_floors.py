@@ -27,8 +27,8 @@ FLOORS = [
 # The other half stands beside the linter, on the two floors they share.
 RUNTIME = "kvlint.runtime_checks"
 SHARED = ("kvlint.geometry", "kvlint.assumptions")
-# The commands that start it, and that read what it wrote.
-DOORS = ("kvlint.commands.run", "kvlint.commands.report")
+# The commands that start it, that read what it wrote, and that use what it knows of pools.
+DOORS = ("kvlint.commands.run", "kvlint.commands.report", "kvlint.commands.geometry")
 
 
 def modules() -> Iterator[tuple[str, Path]]:

@@ -57,7 +57,7 @@ def write_all(found: Sequence[Output], view: View, counts: bool) -> list[str]:
     for output in found:
         if output.target is not None:
             try:
-                _store(output.target, _lines(output.format, view, counts, plain))
+                store(output.target, _lines(output.format, view, counts, plain))
             except OSError as error:
                 failed.append(f"cannot write {output.target}: {error.strerror or error}")
     for output in found:
@@ -118,7 +118,7 @@ def _print(name: str, view: View, counts: bool) -> None:
     write(_lines(name, view, counts, paint_for(sys.stdout)))
 
 
-def _store(target: Path, lines: Iterable[str]) -> None:
+def store(target: Path, lines: Iterable[str]) -> None:
     """The file as a whole or not at all: it is written under another name and then renamed."""
     text = "".join(f"{line}\n" for line in lines)
     data = text.encode("utf-8", "backslashreplace")

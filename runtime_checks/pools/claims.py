@@ -1,9 +1,9 @@
 """What an engine says of its regions, as it hands them to its transport."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from kvlint.geometry import Region
+from kvlint.geometry import Geometry, GeometryError, Region
 from kvlint.runtime_checks.pools.tensors import Tensor
 
 
@@ -115,3 +115,19 @@ class Pool:
         if not around:
             return None
         return min(around, key=lambda t: (t.end < claim.end, t.address != claim.address, t.reach()))
+
+
+def as_geometry(
+    claims: Iterable[Claim], *, engine: str | None = None, process: str | None = None
+) -> Geometry:
+    """Names that come twice are numbered; what can be no region is left out."""
+    seen: dict[str, int] = {}
+    regions: list[Region] = []
+    for claim in claims:
+        seen[claim.name] = times = seen.get(claim.name, 0) + 1
+        named = claim if times == 1 else replace(claim, name=f"{claim.name} #{times}")
+        try:
+            regions.append(named.region())
+        except GeometryError:
+            continue
+    return Geometry(tuple(regions), engine, process)

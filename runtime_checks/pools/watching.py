@@ -2,20 +2,21 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
-from kvlint.geometry import Geometry, GeometryError, Region
 from kvlint.runtime_checks import declared
 from kvlint.runtime_checks.checks import Breach
 from kvlint.runtime_checks.policy import Policy, Site
 from kvlint.runtime_checks.pools.checking import faults, registered_in_part
-from kvlint.runtime_checks.pools.claims import Claim, Pool
+from kvlint.runtime_checks.pools.claims import Claim, Pool, as_geometry
 from kvlint.runtime_checks.regions import Regions
 from kvlint.runtime_checks.settings import Settings
 from kvlint.runtime_checks.stacks import here
 from kvlint.runtime_checks.violations import Violation
+
+if TYPE_CHECKING:
+    from kvlint.geometry import Geometry
 
 Registered = Iterable[tuple[str, int, int, int]]
 Range = tuple[int, int]
@@ -151,19 +152,3 @@ class Pools:
 def _extent(claim: Claim) -> Range:
     """The region's memory: what is past the end of its tensor is another's."""
     return claim.address, min(claim.end, claim.tensor.end) if claim.tensor else claim.end
-
-
-def as_geometry(
-    claims: Iterable[Claim], *, engine: str | None = None, process: str | None = None
-) -> Geometry:
-    """Names that come twice are numbered; what can be no region is left out."""
-    seen: dict[str, int] = {}
-    regions: list[Region] = []
-    for claim in claims:
-        seen[claim.name] = times = seen.get(claim.name, 0) + 1
-        named = claim if times == 1 else replace(claim, name=f"{claim.name} #{times}")
-        try:
-            regions.append(named.region())
-        except GeometryError:
-            continue
-    return Geometry(tuple(regions), engine, process)
