@@ -5,12 +5,15 @@ import secrets
 import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from kvlint.commands._stderr import complain
 from kvlint.engine.errors import UsageError
+
+if TYPE_CHECKING:
+    from kvlint.runtime_checks.reading import Process
 
 VIOLATED: Final = 70
 NOT_ARMED: Final = 78
@@ -133,7 +136,6 @@ def _concluded(code: int, report: Path, run: str, required: Sequence[str]) -> in
         return code or NOT_ARMED
     watched = sum(process.hooked for process in processes)
     others = sum(any(map(process.has, process.hooks)) for process in processes) - watched
-    absent = [name for name in required if not any(process.has(name) for process in processes)]
     lost = len(list(report.glob(f"armed-{run}-*.lost")))
     if lost and not found:
         complain(f"what was found could not be written to {report}, see above")
@@ -148,8 +150,9 @@ def _concluded(code: int, report: Path, run: str, required: Sequence[str]) -> in
         counted = "1 violation" if found == 1 else f"{found} violations"
         complain(f"{counted} in {report}; kvlint report {report} shows them")
         return code or VIOLATED
-    if absent and required != ("all",):
-        complain(f"not armed: required and in no process of the command: {', '.join(absent)}")
+    absent = _absent(processes, required)
+    if absent:
+        complain(f"not armed: required and missing: {', '.join(absent)}")
         return code or NOT_ARMED
     if not watched and any(process.met for process in processes):
         complain("not armed: NIXL was imported and could not be hooked")
@@ -157,9 +160,21 @@ def _concluded(code: int, report: Path, run: str, required: Sequence[str]) -> in
     if not watched and not others:
         complain("nothing was checked: no process of the command has imported NIXL")
         return code or (NOT_ARMED if required else 0)
-    counted = "1 process" if watched == 1 else f"{watched} processes"
-    beside = f", nor in the pools of {others} without it" if others else ""
+    seen = ((watched, "used NIXL"), (others, "had pools alone"))
+    where = " and ".join(
+        f"{number} {'process' if number == 1 else 'processes'} that {had}"
+        for number, had in seen
+        if number
+    )
     failed = sorted({check for process in processes for check in process.switched_off})
     without = f", without {', '.join(failed)} after internal errors" if failed else ""
-    complain(f"no violations in {counted} that used NIXL{beside}{without}")
+    complain(f"no violations in {where}{without}")
     return code
+
+
+def _absent(processes: "Sequence[Process]", required: Sequence[str]) -> list[str]:
+    """Of the hooks that are required: those that no process has; of all, those that one lacks."""
+    if required == ("all",):
+        lacking = {name for process in processes for name in process.hooks if not process.has(name)}
+        return sorted(lacking)
+    return [name for name in required if not any(process.has(name) for process in processes)]

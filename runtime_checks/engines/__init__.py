@@ -10,6 +10,8 @@ right after its import. It has
                                               how much is armed, with the word for it
     SURE: tuple[str, ...]                     names of hooks that every supported version has
     may_hook(method) -> bool                  whether it would hook a method of that name
+    pools_of(pool) -> Sequence[Pool]          what a pool of the engine says of itself, where that
+                                              can be asked without hooks; for `kvlint geometry`
 """
 
 from collections.abc import Mapping

@@ -15,6 +15,8 @@ from typing import Any, Final
 from kvlint.runtime_checks.engines import ADAPTERS, sglang_hicache, sglang_managers
 from kvlint.runtime_checks.engines.sglang_pools import as_said, read, uneven_lists
 from kvlint.runtime_checks.hooking import Hooks
+from kvlint.runtime_checks.pools.claims import Pool
+from kvlint.runtime_checks.pools.own import PoolError
 from kvlint.runtime_checks.pools.watching import Pools
 
 ENGINE: Final = "sglang"
@@ -59,6 +61,30 @@ def may_hook(method: str) -> bool:
     """Whether hooks may be put in place of methods of that name."""
     hooked = (*sglang_hicache.METHODS, *sglang_managers.METHODS)
     return method in hooked or _ANSWER.fullmatch(method) is not None
+
+
+def pools_of(given: Any) -> list[Pool]:
+    """What a pool answers, asked for each list that it has; what is part of a list told before
+    comes once. Raises PoolError, one line, and what the pool raises for the list of all pages."""
+    found: list[Pool] = []
+    seen: set[int] = set()
+    methods = sorted(name for name in dir(type(given)) if _ANSWER.fullmatch(name))
+    for method in sorted(methods, key=lambda name: list_of(name) != "kv"):
+        try:
+            said = as_said(getattr(given, method)())
+        except Exception:
+            # Not every pool has the states that its class could have.
+            if list_of(method) == "kv":
+                raise
+            continue
+        if said is None or seen.issuperset(said[0]):
+            continue
+        uneven = uneven_lists(f"{type(given).__name__}.{method}", said)
+        if uneven is not None:
+            raise PoolError(uneven.message)
+        seen.update(said[0])
+        found.append(read(given, said, list_of(method)))
+    return found
 
 
 def _classes(module: ModuleType) -> list[type]:

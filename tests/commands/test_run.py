@@ -102,8 +102,51 @@ def test_where_hooks_are_required_that_is_not_armed(run):
     ran = run(*python(""), options=["--require", "nixl_agent.transfer"])
     assert ran.returncode == 78
     assert ran.stderr.splitlines()[-1] == (
-        "kvlint: not armed: required and in no process of the command: nixl_agent.transfer"
+        "kvlint: not armed: required and missing: nixl_agent.transfer"
     )
+
+
+# A module by the name of an engine's, with a pool in it that says what SGLang's say.
+ENGINE = """
+class {name}:
+    def get_contiguous_buf_infos(self):
+        return [], [], []
+"""
+POOLS = "import sglang.srt.mem_cache.memory_pool"
+
+
+@pytest.fixture
+def engine(tmp_path):
+    def engine(name="MHATokenToKVPool"):
+        folder = tmp_path / "sglang/srt/mem_cache"
+        folder.mkdir(parents=True)
+        (folder / "memory_pool.py").write_text(ENGINE.format(name=name))
+
+    return engine
+
+
+def test_a_process_with_pools_alone_was_checked(run, engine):
+    engine()
+    ran = run(*python(POOLS), options=["--require", "all"])
+    assert ran.returncode == 0
+    armed, last = ran.stderr.splitlines()
+    assert armed.startswith("kvlint: armed: mode=log sglang unknown pools hooks=1/1 pid=")
+    assert last == "kvlint: no violations in 1 process that had pools alone"
+
+
+def test_a_child_without_what_is_required_fails_the_command(run, engine):
+    engine("OtherPool")
+    child = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {POOLS!r}])"
+    assert run(*python(child)).returncode == 0
+    ran = run(*python(child), options=["--require", "all"])
+    assert ran.returncode == 78
+    hook = "sglang.MHATokenToKVPool.get_contiguous_buf_infos"
+    in_part, ended, parent, last = ran.stderr.splitlines()
+    assert parent.startswith("kvlint: required, and never imported: all pid=")
+    assert in_part == (
+        f"kvlint: armed in part: sglang unknown sglang.srt.mem_cache.memory_pool: missing {hook}"
+    )
+    assert ended == last == f"kvlint: not armed: required and missing: {hook}"
 
 
 def test_a_hook_that_there_will_never_be_is_one_line_and_nothing_is_started(run):

@@ -2,9 +2,11 @@
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
+from kvlint import runtime_checks
 from kvlint.geometry import Geometry, Region
 from kvlint.runtime_checks import capture
 from kvlint.runtime_checks.capture import Capture, CaptureError
@@ -72,3 +74,90 @@ def test_all_files_of_a_process_stay_within_the_bound(tmp_path, monkeypatch):
     with pytest.raises(CaptureError, match="geometry of agent d is not captured"):
         files.write("d", geometry(2))
     assert len(list(tmp_path.iterdir())) == 3
+
+
+# In a live process.
+
+
+@pytest.fixture
+def pool(torch):
+    return {"key": torch.zeros(8, 16), "value": torch.zeros(8, 16)}
+
+
+def captured(folder: Path) -> list[Geometry]:
+    return [Geometry.from_json(path.read_bytes()) for path in sorted(folder.glob("geometry-*"))]
+
+
+@pytest.mark.parametrize("mode", ["log", "off"])
+def test_what_is_declared_is_captured_in_every_mode(tmp_path, monkeypatch, pool, mode):
+    monkeypatch.setenv("KVLINT_CAPTURE", str(tmp_path / "out"))
+    runtime_checks.arm(mode)
+    runtime_checks.guard_pool(pool, name="mine", agent="decode")
+    (found,) = captured(tmp_path / "out")
+    assert [region.address for region in found.regions] == [t.data_ptr() for t in pool.values()]
+    (path,) = (tmp_path / "out").iterdir()
+    assert path.name.endswith(f"-{os.getpid()}-decode.json")
+
+
+def test_alone_it_hooks_no_transport_and_checks_nothing(tmp_path, monkeypatch, nixl, pool, capfd):
+    before = dict(vars(nixl.nixl_agent))
+    monkeypatch.setenv("KVLINT_CAPTURE", str(tmp_path / "out"))
+    monkeypatch.setenv("KVLINT_REPORT", str(tmp_path / "report"))
+    runtime_checks.arm_from_environment()
+    assert dict(vars(nixl.nixl_agent)) == before
+    told = runtime_checks.status()
+    assert (told["mode"], told["status"]) == ("off", "capturing only")
+    # Twice as long as the tensor: a violation, where anything is checked.
+    key = pool["key"]
+    runtime_checks.guard_pool(pool, said=[(key.data_ptr(), 2 * key.nbytes, 64)])
+    assert runtime_checks.status()["violations"] == 0
+    assert capfd.readouterr().err == ""
+    assert not list((tmp_path / "report").glob("violations-*"))
+
+
+def test_pools_without_an_agent_have_files_by_their_names(tmp_path, monkeypatch, pool):
+    monkeypatch.setenv("KVLINT_CAPTURE", str(tmp_path))
+    runtime_checks.arm()
+    runtime_checks.guard_pool(pool["key"], name="keys")
+    runtime_checks.guard_pool(pool["value"], name="values")
+    assert len(captured(tmp_path)) == 2
+
+
+def test_a_forked_child_has_files_of_its_own(tmp_path, monkeypatch, pool):
+    monkeypatch.setenv("KVLINT_CAPTURE", str(tmp_path))
+    runtime_checks.arm()
+    runtime_checks.guard_pool(pool, agent="a")
+    child = os.fork()
+    if child == 0:
+        runtime_checks.guard_pool(pool, agent="a")
+        os._exit(0)
+    os.waitpid(child, 0)
+    pids = {path.stem.split("-")[2] for path in tmp_path.glob("geometry-*")}
+    assert pids == {str(os.getpid()), str(child)}
+
+
+def test_a_folder_that_takes_no_files_is_said_and_the_checks_go_on(tmp_path, monkeypatch, capfd):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("KVLINT_CAPTURE", str(tmp_path / "file"))
+    monkeypatch.setenv("KVLINT_RUNTIME", "log")
+    runtime_checks.arm_from_environment()
+    assert runtime_checks.status()["mode"] == "log"
+    assert capfd.readouterr().err.splitlines()[0] == (
+        f"kvlint: cannot write geometry to {tmp_path}/file: File exists; going on without files"
+    )
+
+
+def test_a_disk_that_is_full_stops_no_server(tmp_path, monkeypatch, pool, capfd):
+    monkeypatch.setenv("KVLINT_CAPTURE", str(tmp_path / "out"))
+    runtime_checks.arm("off")
+    (tmp_path / "out").rmdir()
+    runtime_checks.guard_pool(pool, agent="a")
+    assert capfd.readouterr().err == (
+        "kvlint: geometry of agent a is not captured: No such file or directory\n"
+    )
+
+
+def test_nixl_cannot_be_required_where_geometry_alone_is_captured(tmp_path, monkeypatch):
+    monkeypatch.setenv("KVLINT_CAPTURE", str(tmp_path))
+    with pytest.raises(ValueError, match="cannot be required where only KVLINT_CAPTURE is set"):
+        runtime_checks.arm("off", require="nixl_agent.transfer")

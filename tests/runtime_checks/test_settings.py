@@ -25,6 +25,7 @@ def test_everything_can_be_said_by_the_environment(tmp_path, monkeypatch):
         REQUIRE="nixl_agent.transfer, nixl_agent.prep_xfer_dlist",
         STRICT_PREPARE="1",
         DUMP_SIGNAL="SIGUSR2",
+        CAPTURE="/geometry",
         RUN="ab12",
     )
     assert found == Settings(
@@ -33,6 +34,7 @@ def test_everything_can_be_said_by_the_environment(tmp_path, monkeypatch):
         ("nixl_agent.prep_xfer_dlist", "nixl_agent.transfer"),
         True,
         signal.SIGUSR2,
+        Path("/geometry"),
     )
     assert found.run == "ab12"
 
