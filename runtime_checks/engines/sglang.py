@@ -9,6 +9,7 @@ import functools
 import re
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import Any, Final
 
@@ -118,11 +119,8 @@ def _look(pools: Pools, pool: Any, method: str, list_name: str, answer: object) 
     if said is None:
         return
     uneven = uneven_lists(f"{type(pool).__name__}.{method}", said)
-    if uneven is not None:
-        violation = pools.tell(uneven, method)
-        if violation is not None:
-            raise violation
-    pools.look(read(pool, said, list_name), method, owner=pool)
+    view = read(pool, said, list_name)
+    pools.look(replace(view, breaches=[uneven] if uneven else []), method, owner=pool)
 
 
 def list_of(method: str) -> str:

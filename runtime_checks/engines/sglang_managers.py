@@ -43,10 +43,6 @@ def _declaring(pools: Pools, method: str, original: Callable[..., Any]) -> Calla
 
 def _declare(pools: Pools, manager: Any, method: str) -> None:
     args = manager.kv_args
-    for breach in _uneven(args):
-        violation = pools.tell(breach, method)
-        if violation is not None:
-            raise violation
     claims = [*_pages(pools, args), *_states(pools, args), *_along(args)]
     changed = [
         claim
@@ -55,8 +51,11 @@ def _declare(pools: Pools, manager: Any, method: str) -> None:
         and known.tensor is not None
         and (known.length, known.item_length) != (claim.length, claim.item_length)
     ]
-    if changed:
-        pools.look(Pool("kv_args", changed), method, owner=manager)
+    uneven = list(_uneven(args))
+    if changed or uneven:
+        pools.look(
+            Pool("kv_args", claims if uneven else changed, breaches=uneven), method, owner=manager
+        )
     agent = getattr(getattr(manager, "agent", None), "name", None)
     if isinstance(agent, str):
         rank = getattr(args, "engine_rank", None)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from kvlint.geometry import Geometry, GeometryError, Region
+from kvlint.runtime_checks.checks import Breach
 from kvlint.runtime_checks.pools.tensors import Tensor
 
 
@@ -92,9 +93,10 @@ class Cache:
 class Pool:
     """What one pool says of its regions, list by list, and all tensors it holds.
 
-    name    for people, as of its class
-    caches  what of them is moved whole, as far as the adapter knows
-    shared  whether groups share memory on purpose, since a slot is of one group at a time
+    name      for people, as of its class
+    caches    what of them is moved whole, as far as the adapter knows
+    shared    whether groups share memory on purpose, since a slot is of one group at a time
+    breaches  what the adapter has found already, which makes all the regions doubtful
     """
 
     name: str
@@ -102,6 +104,7 @@ class Pool:
     tensors: Sequence[tuple[str, Tensor]] = ()
     caches: Sequence[Cache] = ()
     shared: bool = False
+    breaches: Sequence[Breach] = ()
 
     def settled(self) -> "Pool":
         """Each claim with the tensor that holds it, as far as there is one."""

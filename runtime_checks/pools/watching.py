@@ -61,11 +61,15 @@ class Pools:
             self._remember(settled, owner)
             found = list(faults(settled))
             sound = [c for c in settled.claims if not any(c is claim for claim, _ in found)]
-            for claim, breach in found:
+            told: list[tuple[Sequence[Claim], Breach]] = [
+                *((settled.claims, breach) for breach in settled.breaches),
+                *(([claim], breach) for claim, breach in found),
+            ]
+            for claims, breach in told:
                 violation = self.tell(breach, call)
                 if violation is not None:
                     raised = raised or violation
-                    self._wrong[_extent(claim)] = violation
+                    self._wrong.update((_extent(claim), violation) for claim in claims)
         if raised is not None and (at_once or self._settings.strict_prepare):
             raise raised
         return sound

@@ -8,11 +8,14 @@ import pytest
 
 pytest.importorskip("numpy", reason="the wheel numpy is missing")
 
+import numpy as np
+
 from kvlint.geometry import Region
 from kvlint.runtime_checks.declared import declared
 from kvlint.runtime_checks.engines import sglang
 from kvlint.runtime_checks.policy import Policy
 from kvlint.runtime_checks.pools.watching import Pools
+from kvlint.runtime_checks.regions import Regions
 from tests.runtime_checks.engines import shaped_like_sglang as shaped
 
 
@@ -126,6 +129,22 @@ def test_lists_that_are_not_read_to_their_end_are_told(pools, torch):
     assert record["check"] == "pool-lists"
     assert record["message"] == ("kv_args.kv gives 4 addresses, 2 lengths and 4 item lengths")
     assert len(regions("prefill")) == 2
+
+
+def test_in_a_mode_that_raises_the_server_starts_and_the_transfer_is_refused(policy, hooks, torch):
+    armed = policy("assert")
+    pools = Pools(armed, armed.settings)
+    sglang.install(shaped.module("sglang.srt.disaggregation.nixl.conn"), hooks, pools)
+    pool = shaped.Pages(torch)
+    given = of(pool.get_contiguous_buf_infos())
+    del given["kv_data_lens"][2:]
+    manager = shaped.Manager("prefill", **given)
+    assert manager.register_buffer_to_engine() == "registered"
+    addresses = np.array(given["kv_data_ptrs"], np.uint64)
+    zero, one = np.zeros(2, np.int64), np.ones(2, np.int64)
+    listed = Regions(np.arange(3), addresses[:2], one, one, zero)
+    assert "2 lengths" in str(pools.raises_for(listed))
+    pools.forget()
 
 
 def test_a_manager_of_another_transport_declares_nothing_and_is_looked_at(pools, torch):
