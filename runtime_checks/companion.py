@@ -97,7 +97,7 @@ class Companion:
         absent = [n for n, s in self.engine_hooks[module].status.items() if s != INSTALLED]
         if absent:
             say(f"armed in part: {known} {module}: missing {some(absent)}")
-        elif stage:
+        elif stage and self.engine_hooks[module].status:
             of_it = [h.status for m, h in self.engine_hooks.items() if m.startswith(f"{engine}.")]
             status = {name: state for one in of_it for name, state in one.items()}
             how = f"armed: mode={self.settings.mode}" if self.settings.checks else "capturing:"

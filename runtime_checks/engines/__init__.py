@@ -44,6 +44,11 @@ ADAPTERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "sglang.srt.disaggregation.mooncake.conn",
             "sglang.srt.disaggregation.mori.conn",
         ),
+        f"{__name__}.vllm": (
+            "vllm.distributed.kv_transfer.kv_connector.v1.nixl.base_worker",
+            "vllm.distributed.kv_transfer.kv_connector.v1.nixl.worker",
+            "vllm.distributed.kv_transfer.kv_connector.v1.nixl_connector",
+        ),
     }
 )
 """Module of an adapter -> the modules of its engine that it awaits. Told here, so that arming

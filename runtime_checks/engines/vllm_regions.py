@@ -1,0 +1,252 @@
+"""What the workers of vLLM's NIXL connector say of their regions, 0.13.0 to 0.33.0.
+
+A worker keeps parallel lists with one entry a region; it sends the same lists to its peers. Read
+in the released code: a block of a group is selected in every region of that group and in every
+region that groups share; models with state have descriptors of their own for the parts of each
+state, over the memory that attention has as well.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from kvlint.runtime_checks.checks import POOL_LISTS, Breach
+from kvlint.runtime_checks.engines.vllm_caches import layer_and_role, rows_of
+from kvlint.runtime_checks.folding import fold
+from kvlint.runtime_checks.pools.claims import Cache, Claim, Pool
+
+SHARED: Final = -1
+
+
+@dataclass(frozen=True)
+class Lists:
+    """One worker's lists, one entry a region; empty where a version has none.
+
+    addresses  of block 0, in bytes
+    lengths    bytes moved of each block
+    strides    bytes from block to block
+    counts     blocks
+    groups     number of the group whose blocks are selected, -1 for regions that groups share;
+               empty where all blocks are selected in all regions
+    names      of the region's first layer
+    kinds      memory kind as NIXL has it
+    device     of what is not in host memory
+    halves     whether keys are the first half of each block, values the second, moved apart
+    """
+
+    addresses: Sequence[int]
+    lengths: Sequence[int]
+    strides: Sequence[int]
+    counts: Sequence[int]
+    groups: Sequence[int]
+    names: Sequence[str]
+    kinds: Sequence[str]
+    device: int
+    halves: bool
+
+    def uneven(self, whose: str) -> Breach | None:
+        """The lists are read in step."""
+        parts = ("addresses", "lengths", "strides", "counts", "groups", "names", "kinds")
+        counts = {name: len(getattr(self, name)) for name in parts if getattr(self, name)}
+        if len(set(counts.values())) <= 1:
+            return None
+        told = ", ".join(f"{count} {name}" for name, count in counts.items())
+        return Breach(POOL_LISTS, f"{whose} has {told} for its regions", counts)
+
+
+def of_worker(worker: Any, caches: Sequence[Cache]) -> Lists:
+    """The worker's own, once it has made them."""
+    addresses: Any = worker.kv_caches_base_addr[worker.engine_id]
+    if isinstance(addresses, Mapping):
+        addresses = addresses[worker.tp_rank]
+    lengths = list(worker.block_len_per_layer)
+    names = getattr(worker, "region_names", ()) or [
+        _named(address, caches) for address in addresses
+    ]
+    return Lists(
+        list(addresses),
+        lengths,
+        list(getattr(worker, "block_stride_per_layer", ()) or lengths),
+        list(getattr(worker, "region_num_blocks", ()) or [worker.num_blocks] * len(addresses)),
+        list(worker.region_group_ids) if _mapped(worker) else [],
+        list(names),
+        list(getattr(worker, "region_mem_types", ()) or [worker.nixl_memory_type] * len(addresses)),
+        worker.device_id,
+        _halves(worker),
+    )
+
+
+def of_peer(worker: Any, said: Any, names: Sequence[str]) -> Lists:
+    """What a peer has sent, as the worker reads it.
+
+    said   its NixlAgentMetadata
+    names  of the worker's own regions, which are in the same order
+    """
+    addresses, lengths = list(said.kv_caches_base_addr), list(said.block_lens)
+    groups = getattr(said, "region_group_ids", None)
+    kinds = getattr(said, "region_mem_types", None)
+    return Lists(
+        addresses,
+        lengths,
+        list(getattr(said, "block_strides", None) or lengths),
+        list(getattr(said, "region_num_blocks", None) or [said.num_blocks] * len(addresses)),
+        list(groups) if groups and len(set(groups)) > 1 and not _has_state(worker) else [],
+        list(getattr(said, "region_names", None) or names),
+        list(kinds or [worker.nixl_memory_type] * len(addresses)),
+        said.device_id,
+        _halves(worker),
+    )
+
+
+def _topology(worker: Any) -> Any:
+    return getattr(worker, "transfer_topo", None) or getattr(worker, "kv_topo", None)
+
+
+def _halves(worker: Any) -> bool:
+    return bool(getattr(_topology(worker), "is_kv_layout_blocks_first", False))
+
+
+def _has_state(worker: Any) -> bool:
+    return bool(getattr(worker, "_has_mamba", False))
+
+
+def _mapped(worker: Any) -> bool:
+    """Whether each group's blocks are selected in its own regions. With state they are not: what
+    is of which group shows in the descriptors."""
+    return bool(getattr(worker, "_uses_region_group_mapping", False)) and not _has_state(worker)
+
+
+def _named(address: int, caches: Sequence[Cache]) -> str:
+    """Versions without names: after the cache that has a run of bytes there."""
+    for cache in caches:
+        for at, row in enumerate(rows_of(cache)):
+            if row.address == address:
+                part = ("key", "value")[at] if cache.dimension == 1 and at < 2 else ""
+                return f"{cache.name} {part}".rstrip()
+    return f"region at byte {address}"
+
+
+def claims_of(lists: Lists, worker: Any, caches: Sequence[Cache] = ()) -> list[Claim]:
+    """The regions in their order; in step as far as all lists go.
+
+    caches  what the regions move, where it is in this process
+    """
+    named: dict[str, int] = {}
+    found: list[Claim] = []
+    scratch = set(getattr(worker, "_scratch_region_indices", ()))
+    routed = bool(getattr(worker, "_transfer_layer_group_ids", ()))
+    rows = zip(lists.addresses, lists.lengths, lists.strides, lists.counts, strict=False)
+    for number, (address, length, stride, count) in enumerate(rows):
+        group = _at(lists.groups, number, SHARED)
+        if routed and group == SHARED and lists.groups:
+            # It is listed once a layer, and each time by another group's blocks.
+            continue
+        name = _at(lists.names, number, f"region {number}")
+        part = named[name] = named.get(name, -1) + 1
+        layer, role = layer_and_role(name)
+        kind = _at(lists.kinds, number, "VRAM")
+        claim = Claim(
+            name=f"{name} part {part}" if part else name,
+            list="kv",
+            address=address,
+            length=(count - 1) * stride + length if count else 0,
+            item_length=stride,
+            transfer_length=length,
+            layer=layer,
+            role=f"{role} part {part}",
+            page_size=getattr(worker, "block_size", None),
+            group="scratch" if number in scratch else None if group == SHARED else _group(group),
+            slot_rows=1,
+            kind=kind,
+            device=0 if kind == "DRAM" else lists.device,
+        )
+        found += _halved(claim) if lists.halves else [claim]
+    return [_in_its_rows(claim, caches) for claim in found]
+
+
+def _at(values: Sequence[Any], number: int, otherwise: Any) -> Any:
+    return values[number] if number < len(values) else otherwise
+
+
+def _group(number: int) -> str:
+    return f"group {number}"
+
+
+def _halved(claim: Claim) -> list[Claim]:
+    half = claim.moved // 2
+    length = max(0, claim.length - half)
+    return [
+        replace(
+            claim,
+            name=f"{claim.name} {role}",
+            role=f"{claim.role} {role}",
+            address=claim.address + offset,
+            length=length,
+            transfer_length=half,
+        )
+        for role, offset in (("key", 0), ("value", half))
+    ]
+
+
+def _in_its_rows(claim: Claim, caches: Sequence[Cache]) -> Claim:
+    """With the rows of a cache that it is over: those that begin where it does and have its
+    bytes, else that begin there, else that hold its first byte."""
+    rows = [row for cache in caches for row in rows_of(cache, claim.item_length, claim.moved)]
+    around = [row for row in rows if row.address <= claim.address < row.end]
+    if not around:
+        return claim
+    best = min(
+        around,
+        key=lambda row: (
+            claim.address - row.address,
+            row.strides[0] != claim.item_length,
+            abs(row.reach(1) - claim.moved),
+        ),
+    )
+    return replace(claim, tensor=best)
+
+
+def states_of(rows: Any, claims: Sequence[Claim], worker: Any, kind: str) -> list[Claim]:
+    """The parts of each state, as the descriptors cut them.
+
+    rows    what the worker has built: (address, length, device, stride, count) each or, before
+            0.33.0, (address, length, device)
+    claims  its regions
+    """
+    import numpy as np
+
+    regions = fold(np.ascontiguousarray(np.array(rows, np.uint64)))
+    parts: dict[str, int] = {}
+    found: list[Claim] = []
+    # What every rank holds whole comes last, and has blocks of its own.
+    apart = len(regions) - 1 if getattr(worker, "_ple_region_index", None) is not None else None
+    for number in range(len(regions)):
+        address = int(regions.addresses[number])
+        of = max(
+            (c for c in claims if c.address <= address < c.end),
+            key=lambda c: c.address,
+            default=None,
+        )
+        name = f"{of.name if of else 'region'} state"
+        part = parts[name] = parts.get(name, -1) + 1
+        found.append(
+            Claim(
+                name=f"{name} part {part}",
+                list="state",
+                address=address,
+                length=int(regions.ends[number]) - address,
+                item_length=int(regions.strides[number]),
+                transfer_length=int(regions.lengths[number]),
+                layer=of.layer if of else None,
+                role=f"state part {part}",
+                group="replicated" if number == apart else None,
+                kind=kind,
+                device=int(regions.devices[number]),
+            )
+        )
+    return found
+
+
+def pool_of(claims: Sequence[Claim], caches: Sequence[Cache]) -> Pool:
+    tensors = [(cache.name, cache.tensor) for cache in caches]
+    return Pool("kv_caches", claims, tensors, caches, shared=True)
