@@ -99,6 +99,9 @@ UNEQUAL_LENGTHS: Final = Check(
     "unequal-lengths", "two paired descriptors have different lengths", refused=True
 )
 COLUMN: Final = Check("column", "regions of one group get different slots")
+UNASKED_SLOT: Final = Check(
+    "unasked-slot", "a transfer selects other slots than the engine asked for"
+)
 PAIRING: Final = Check(
     "pairing",
     "a region is sent to another region of the peer",

@@ -4,6 +4,7 @@ right before it prepares a list of them, and those that its peers say they have.
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType, ModuleType
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -11,6 +12,7 @@ from weakref import WeakKeyDictionary
 from kvlint.runtime_checks.engines import ADAPTERS, engine_of
 from kvlint.runtime_checks.engines.vllm_caches import caches_of
 from kvlint.runtime_checks.engines.vllm_regions import (
+    asked_of,
     claims_of,
     of_peer,
     of_worker,
@@ -31,15 +33,15 @@ _METHODS: Final = (
     "register_local_xfer_handler",
     "_validate_remote_agent_handshake",
 )
-# Versions without models with state lack them.
-_OF_STATE: Final = ("_build_mamba_local", "_build_mamba_remote")
+# Before models with state there were none of these.
+_SINCE: Final = ("_build_mamba_local", "_build_mamba_remote", "_compute_desc_ids")
 SURE: Final = tuple(f"{ENGINE}.{owner}.{name}" for owner in _OWNERS for name in _METHODS)
 
 Method = Callable[..., Any]
 
 
 def may_hook(method: str) -> bool:
-    return method in (*_METHODS, *_OF_STATE)
+    return method in (*_METHODS, *_SINCE)
 
 
 def install(module: ModuleType, hooks: Hooks, pools: Pools) -> None:
@@ -50,9 +52,9 @@ def install(module: ModuleType, hooks: Hooks, pools: Pools) -> None:
         # In 0.33.0 a module under the old name gives out the new class.
         if not isinstance(owner, type) or owner.__module__ != module.__name__:
             continue
-        for method in (*_METHODS, *_OF_STATE):
+        for method in (*_METHODS, *_SINCE):
             make = getattr(around, method.strip("_"))
-            hooks.put(f"{ENGINE}.{name}", owner, method, make, optional=method in _OF_STATE)
+            hooks.put(f"{ENGINE}.{name}", owner, method, make, optional=method in _SINCE)
 
 
 class Around:
@@ -67,6 +69,8 @@ class Around:
         self._caches: WeakKeyDictionary[Any, list[Cache]] = WeakKeyDictionary()
         self._given: WeakKeyDictionary[Any, Mapping[str, Any]] = WeakKeyDictionary()
         self._claims: WeakKeyDictionary[Any, Sequence[Claim]] = WeakKeyDictionary()
+        self._sound: WeakKeyDictionary[Any, Sequence[Claim]] = WeakKeyDictionary()
+        self._states: WeakKeyDictionary[Any, Sequence[Claim]] = WeakKeyDictionary()
         self._names: WeakKeyDictionary[Any, Sequence[str]] = WeakKeyDictionary()
 
     def register_kv_caches(self, original: Method) -> Method:
@@ -120,6 +124,18 @@ class Around:
 
         return _named(built, "nixl_agent_meta")
 
+    def compute_desc_ids(self, original: Method) -> Method:
+        def computed(worker: Any, blocks: Any, /, *args: Any, **kwargs: Any) -> Any:
+            indices = original(worker, blocks, *args, **kwargs)
+            if worker in self._claims and self._pools.policy.armed("pools"):
+                # Where each region has blocks of its own, they are not told by group.
+                apart = kwargs.get("region_group_ids") == [*range(worker.num_regions)]
+                if not (apart and kwargs.get("uses_region_group_mapping")):
+                    self._pools.ask(indices, functools.partial(asked_of, worker, blocks))
+            return indices
+
+        return _named(computed, "block_ids")
+
     def _look(self, worker: Any, given: Mapping[str, Any]) -> None:
         call = "register_kv_caches"
         caches = self._caches[worker] = caches_of(worker, given)
@@ -129,14 +145,16 @@ class Around:
             self._pools.tell(uneven, call, worker.nixl_wrapper.name)
         claims = self._claims[worker] = claims_of(lists, worker, caches)
         self._names[worker] = lists.names
-        self._declare(worker, claims)
-        self._pools.look(pool_of(claims, caches), call, owner=worker)
+        # What is said wrongly of one region would be held against its neighbours.
+        self._sound[worker] = self._pools.look(pool_of(claims, caches), call, owner=worker)
+        self._declare(worker, self._sound[worker])
 
     def _look_at_states(self, worker: Any, rows: Any) -> None:
         claims, caches = self._claims[worker], self._caches[worker]
-        states = states_of(rows, claims, worker, worker.nixl_memory_type)
-        self._declare(worker, [*claims, *states])
-        self._pools.look(pool_of(states, caches), "_build_mamba_local", owner=worker)
+        states = states_of(rows, claims, worker, caches)
+        self._states[worker] = states
+        sound = self._pools.look(pool_of(states, caches), "_build_mamba_local", owner=worker)
+        self._declare(worker, [*self._sound[worker], *sound])
 
     def _declare(self, worker: Any, claims: Sequence[Claim]) -> None:
         self._pools.declare(
@@ -157,8 +175,18 @@ class Around:
             self._pools.tell(uneven, "add_remote_agent", worker.nixl_wrapper.name)
         claims = claims_of(lists, worker)
         if rows is not None:
-            claims += states_of(rows, claims, worker, worker.nixl_memory_type)
+            claims += self._as_ours(worker, states_of(rows, claims, worker))
         self._pools.declare_peer(name, claims)
+
+    def _as_ours(self, worker: Any, states: list[Claim]) -> list[Claim]:
+        """A peer tells nothing of its states; they are as many as ours, in our order."""
+        ours = self._states.get(worker, ())
+        if len(ours) != len(states):
+            return states
+        return [
+            replace(theirs, name=one.name, layer=one.layer, role=one.role)
+            for theirs, one in zip(states, ours, strict=True)
+        ]
 
 
 def _named(method: Method, parameter: str) -> Method:

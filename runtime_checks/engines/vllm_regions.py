@@ -10,12 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from kvlint.runtime_checks.asking import Asked
 from kvlint.runtime_checks.checks import POOL_LISTS, Breach
 from kvlint.runtime_checks.engines.vllm_caches import layer_and_role, rows_of
 from kvlint.runtime_checks.folding import fold
 from kvlint.runtime_checks.pools.claims import Cache, Claim, Pool
 
 SHARED: Final = -1
+_KINDS: Final = ("attention", "scratch", "state", "replicated")
 
 
 @dataclass(frozen=True)
@@ -206,12 +208,15 @@ def _in_its_rows(claim: Claim, caches: Sequence[Cache]) -> Claim:
     return replace(claim, tensor=best)
 
 
-def states_of(rows: Any, claims: Sequence[Claim], worker: Any, kind: str) -> list[Claim]:
+def states_of(
+    rows: Any, claims: Sequence[Claim], worker: Any, caches: Sequence[Cache] = ()
+) -> list[Claim]:
     """The parts of each state, as the descriptors cut them.
 
     rows    what the worker has built: (address, length, device, stride, count) each or, before
             0.33.0, (address, length, device)
-    claims  its regions
+    claims  its regions, over the same memory
+    caches  the states, where they are in this process; else a state is called after its region
     """
     import numpy as np
 
@@ -221,30 +226,67 @@ def states_of(rows: Any, claims: Sequence[Claim], worker: Any, kind: str) -> lis
     # What every rank holds whole comes last, and has blocks of its own.
     apart = len(regions) - 1 if getattr(worker, "_ple_region_index", None) is not None else None
     for number in range(len(regions)):
-        address = int(regions.addresses[number])
-        of = max(
-            (c for c in claims if c.address <= address < c.end),
-            key=lambda c: c.address,
-            default=None,
-        )
-        name = f"{of.name if of else 'region'} state"
+        address, device = int(regions.addresses[number]), int(regions.devices[number])
+        name, layer = _whose_state(address, claims, caches)
         part = parts[name] = parts.get(name, -1) + 1
-        found.append(
-            Claim(
-                name=f"{name} part {part}",
-                list="state",
-                address=address,
-                length=int(regions.ends[number]) - address,
-                item_length=int(regions.strides[number]),
-                transfer_length=int(regions.lengths[number]),
-                layer=of.layer if of else None,
-                role=f"state part {part}",
-                group="replicated" if number == apart else None,
-                kind=kind,
-                device=int(regions.devices[number]),
-            )
+        claim = Claim(
+            name=f"{name} part {part}",
+            list="state",
+            address=address,
+            length=int(regions.ends[number]) - address,
+            item_length=int(regions.strides[number]),
+            transfer_length=int(regions.lengths[number]),
+            layer=layer,
+            role=f"state part {part}",
+            group="replicated" if number == apart else None,
+            kind=worker.nixl_memory_type,
+            device=device,
         )
+        found.append(claim)
     return found
+
+
+def _whose_state(
+    address: int, claims: Sequence[Claim], caches: Sequence[Cache]
+) -> tuple[str, int | None]:
+    for cache in caches:
+        begin, step = cache.tensor.address, cache.tensor.strides[cache.dimension]
+        if cache.list == "state" and begin <= address < begin + step:
+            return cache.name, cache.layer
+    around = [claim for claim in claims if claim.address <= address < claim.end]
+    region = max(around, key=lambda claim: claim.address, default=None)
+    return (f"{region.name} state", region.layer) if region else ("state", None)
+
+
+def asked_of(worker: Any, blocks: Sequence[Sequence[int]]) -> Asked:
+    """The slots that a request's blocks, group by group, are in the regions of each group."""
+    import numpy as np
+
+    each = [np.asarray(group, np.int64) for group in blocks]
+    if not _has_state(worker):
+        asked: dict[tuple[str, str | None], Any] = {
+            ("kv", _group(number)): group for number, group in enumerate(each)
+        }
+        return {**asked, ("kv", None): np.concatenate(each)} if each else asked
+    kinds = [_kind(worker, number) for number in range(len(each))]
+    parts: dict[str, list[Any]] = {kind: [np.zeros(0, np.int64)] for kind in _KINDS}
+    for kind, group in zip(kinds, each, strict=True):
+        parts[kind].append(group)
+    whole = {kind: np.concatenate(part) for kind, part in parts.items()}
+    return {
+        ("kv", None): whole["attention"],
+        ("kv", "scratch"): np.concatenate((whole["attention"], whole["scratch"])),
+        ("state", None): whole["state"],
+        ("state", "replicated"): whole["replicated"],
+    }
+
+
+def _kind(worker: Any, group: int) -> str:
+    """What the blocks of a group of a model with state hold."""
+    if group == getattr(worker, "_ple_group_index", None):
+        return "replicated"
+    kind = worker._group_spec_types[group].__name__
+    return {"MambaSpec": "state", "CircularBufferSpec": "scratch"}.get(kind, "attention")
 
 
 def pool_of(claims: Sequence[Claim], caches: Sequence[Cache]) -> Pool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kvlint.runtime_checks.asking import Ask, unasked
 from kvlint.runtime_checks.checks import Breach
 from kvlint.runtime_checks.columns import as_guessed, settle, uneven, uneven_runs
 from kvlint.runtime_checks.destinations import written_twice
@@ -193,6 +194,7 @@ class Watch:
         local, remote = (self._lists.get(id(handle)) for handle in lists)
         making = Making(self._teller, self.agent(agent), operation, prepped=True)
         if local is not None and remote is not None:
+            making.asked = tuple(map(self._pools.asked, indices))
             making.check((local, remote), indices, notification, next(self.flights.numbers))
         return making
 
@@ -267,6 +269,10 @@ def _taken(texts: list[bytes], text: bytes) -> bool:
     return False
 
 
+def _unasked(selection: Selection, ask: Ask) -> Breach | None:
+    return unasked(selection, ask())
+
+
 class Making(Verdict):
     """The checks of one transfer that is being made."""
 
@@ -274,6 +280,7 @@ class Making(Verdict):
         super().__init__()
         self.stack = here()
         self.sides: tuple[Prepared, ...] = ()
+        self.asked: tuple[Ask | None, ...] = (None, None)
         self._teller = teller
         self._agent = agent
         self._operation = operation
@@ -340,7 +347,12 @@ class Making(Verdict):
             # Where a column is wrong the pairs are, too: one fault is told once.
             pairs = lambda: mispaired(ours, theirs, by_number=self._prepped)  # noqa: E731
             if not self._run("pairing", pairs, local, remote) and self._prepped:
-                if not (ours.columns and theirs.columns):
+                unasked_sides = 0
+                for one, side, ask in zip((ours, theirs), self.sides, self.asked, strict=True):
+                    if ask is not None:
+                        look = partial(_unasked, one, ask)
+                        unasked_sides += self._run("unasked-slot", look, side)
+                if not unasked_sides and not (ours.columns and theirs.columns):
                     self._teller.run("column", partial(settle, ours, theirs))
         writes = self._operation == "WRITE"
         destination, source = (theirs, ours) if writes else (ours, theirs)

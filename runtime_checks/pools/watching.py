@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
-from weakref import finalize
+from weakref import finalize, ref
 
 from kvlint.runtime_checks import declared
+from kvlint.runtime_checks.asking import Ask
 from kvlint.runtime_checks.checks import Breach
 from kvlint.runtime_checks.policy import Policy, Site
 from kvlint.runtime_checks.pools.checking import faults, registered_in_part
@@ -39,6 +40,7 @@ class Pools:
         self._wrong: dict[Range, Violation] = {}
         self._owned_by: dict[int, dict[int, Claim]] = {}
         self._agents: set[str] = set()
+        self._asked: dict[int, tuple[ref[Any], Ask]] = {}
         self._owned: set[object] = set()
 
     def look(
@@ -79,6 +81,22 @@ class Pools:
         if not self._settings.checks:
             return None
         return self.policy.judge(breach, [Site(call, here(1))], agent=agent)
+
+    def ask(self, indices: Any, asked: Ask) -> None:
+        """These indices are made to select these slots, when they come to the transport as they
+        are: the object itself, while it lives.
+
+        asked  gives them when they are compared
+        """
+        number = id(indices)
+        gone = lambda _: self._asked.pop(number, None)  # noqa: E731
+        with suppress(TypeError):
+            self._asked[number] = ref(indices, gone), asked
+
+    def asked(self, indices: object) -> Ask | None:
+        """What was meant by these indices, if an adapter knows."""
+        known = self._asked.get(id(indices))
+        return known[1] if known is not None and known[0]() is indices else None
 
     def known(self, address: int) -> Claim | None:
         """What a pool has said of the region that begins there."""

@@ -6,6 +6,8 @@ import pytest
 
 pytest.importorskip("numpy", reason="the wheel numpy is missing")
 
+import numpy as np
+
 from kvlint import runtime_checks
 from kvlint.runtime_checks.violations import Violation
 from tests.runtime_checks.hosts import indices, rows3, rows5, starts
@@ -132,3 +134,26 @@ def test_what_is_no_pool_is_one_line(arm, torch, pool, message):
     with pytest.raises(ValueError, match=message) as told:
         runtime_checks.guard_pool(pool)
     assert "\n" not in str(told.value)
+
+
+def test_a_column_that_the_engine_did_not_ask_for_is_told_by_its_indices(arm, pools):
+    """Every region gets the same slots, and the other side the same: only who made the indices
+    knows better."""
+    armed = arm("assert")
+    one, other, (ours, theirs) = pools()
+    runtime_checks.guard_pool(named(ours), name="mine", agent=one.name)
+    runtime_checks.guard_pool(named(theirs), name="peers", agent=other.name)
+    lists = one.prepare(None, rows5(one.regions)), one.prepare(other, rows5(other.regions))
+    local, remote = indices(starts(one.regions), [3, 40]), indices(starts(other.regions), [4, 41])
+    asked = {("kv.peers", None): np.array([4, 41])}
+    armed.companion.pools.ask(remote, lambda: asked)
+    handle = one.agent.make_prepped_xfer("READ", lists[0], local, lists[1], remote)
+    one.agent.transfer(handle)
+    one.finish(handle)
+    assert armed.checks == []
+    asked["kv.peers", None] = np.array([3, 40])
+    with pytest.raises(Violation, match=r"'c4'.* slot 4 .*not asked for: slots 3, 40 of it were"):
+        one.agent.make_prepped_xfer("READ", lists[0], local, lists[1], remote)
+    again = remote.copy()
+    one.agent.make_prepped_xfer("READ", lists[0], local, lists[1], again)
+    assert armed.checks == ["unasked-slot"]
