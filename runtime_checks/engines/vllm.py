@@ -20,7 +20,8 @@ from kvlint.runtime_checks.engines.vllm_regions import (
     states_of,
 )
 from kvlint.runtime_checks.hooking import Hooks
-from kvlint.runtime_checks.pools.claims import Cache, Claim
+from kvlint.runtime_checks.pools.claims import Cache, Claim, Pool
+from kvlint.runtime_checks.pools.own import PoolError
 from kvlint.runtime_checks.pools.watching import Pools
 
 ENGINE: Final = engine_of(__name__)
@@ -42,6 +43,16 @@ Method = Callable[..., Any]
 
 def may_hook(method: str) -> bool:
     return method in (*_METHODS, *_SINCE)
+
+
+def pools_of(given: Any) -> list[Pool]:
+    """The regions of a worker that has registered its caches; not the parts of states, which it
+    makes with its descriptors. Raises PoolError, one line."""
+    caches = caches_of(given, getattr(given, "device_kv_caches", None) or {})
+    if not caches:
+        raise PoolError("the worker has registered no kv caches that kvlint can read")
+    lists = of_worker(given, caches)
+    return [pool_of(claims_of(lists, given, caches), caches, lists.uneven("the worker"))]
 
 
 def install(module: ModuleType, hooks: Hooks, pools: Pools) -> None:
@@ -140,13 +151,11 @@ class Around:
         call = "register_kv_caches"
         caches = self._caches[worker] = caches_of(worker, given)
         lists = of_worker(worker, caches)
-        uneven = lists.uneven("the worker")
-        if uneven is not None:
-            self._pools.tell(uneven, call, worker.nixl_wrapper.name)
         claims = self._claims[worker] = claims_of(lists, worker, caches)
         self._names[worker] = lists.names
         # What is said wrongly of one region would be held against its neighbours.
-        self._sound[worker] = self._pools.look(pool_of(claims, caches), call, owner=worker)
+        pool = pool_of(claims, caches, lists.uneven("the worker"))
+        self._sound[worker] = self._pools.look(pool, call, owner=worker)
         self._declare(worker, self._sound[worker])
 
     def _look_at_states(self, worker: Any, rows: Any) -> None:

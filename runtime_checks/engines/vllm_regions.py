@@ -289,6 +289,7 @@ def _kind(worker: Any, group: int) -> str:
     return {"MambaSpec": "state", "CircularBufferSpec": "scratch"}.get(kind, "attention")
 
 
-def pool_of(claims: Sequence[Claim], caches: Sequence[Cache]) -> Pool:
+def pool_of(claims: Sequence[Claim], caches: Sequence[Cache], uneven: Breach | None = None) -> Pool:
     tensors = [(cache.name, cache.tensor) for cache in caches]
-    return Pool("kv_caches", claims, tensors, caches, shared=True)
+    breaches = [uneven] if uneven is not None else []
+    return Pool("kv_caches", claims, tensors, caches, shared=True, breaches=breaches)

@@ -15,6 +15,8 @@ from kvlint.runtime_checks.checks import Breach
 from kvlint.runtime_checks.declared import declared
 from kvlint.runtime_checks.engines import vllm
 from kvlint.runtime_checks.policy import Policy
+from kvlint.runtime_checks.pools.checking import faults
+from kvlint.runtime_checks.pools.own import PoolError
 from kvlint.runtime_checks.pools.watching import Pools
 from kvlint.runtime_checks.violations import Violation
 from tests.runtime_checks.engines import shaped_like_vllm as shaped
@@ -328,6 +330,17 @@ def test_indices_are_known_for_the_blocks_that_they_were_made_of(worker, torch):
     assert worker.pools.asked(one.indices) is None
     one.indices = None
     assert worker.pools.asked(np.array([3, 1, 2])) is None
+
+
+def test_a_worker_is_read_without_hooks_once_it_has_registered(worker, torch):
+    one = worker(shaped.NixlBaseConnectorWorker, block_len_per_layer=[PAGE, PAGE // 2])
+    with pytest.raises(PoolError, match="has registered no kv caches"):
+        vllm.pools_of(one)
+    one.device_kv_caches = caches(torch)
+    one.register_kv_caches(one.device_kv_caches)
+    (pool,) = vllm.pools_of(one)
+    assert [claim.name for claim in pool.claims] == [*one.device_kv_caches]
+    assert [breach.check.name for _, breach in faults(pool)] == ["slot-coverage"]
 
 
 def test_a_module_that_only_gives_out_the_class_has_no_hooks(policy, hooks):
