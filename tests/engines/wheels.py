@@ -1,7 +1,7 @@
-"""Released engines, unpacked once: only the Python files, nothing is imported or run."""
+"""Released engines, unpacked once. Nothing of them is installed, and nothing run from here."""
 
 import json
-import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -10,27 +10,30 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-CACHE = Path(os.environ.get("KVLINT_ENGINES_CACHE") or Path.home() / ".cache/kvlint-engines")
+from tests.engines.cache import made, pip, skipping
+
 CODES = "KV101,KV102,KV103"
+# Of vllm's wheel nine tenths are libraries that need CUDA to load, and headers to build more.
+LEFT_OUT = {"vllm": re.compile(r"\.(so|h|hpp|cuh|inl)$|^vllm/vllm-rs$")}
 
 Found = dict[str, Any]
 
 
 @cache
 def unpacked(package: str) -> Path:
-    """The folder with the Python files of `package` (`name==version`)."""
-    folder = CACHE / package.replace("==", "-")
-    if not (folder / ".complete").exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=CACHE) as wheels:
-            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-            command += ["--only-binary=:all:", "--dest", wheels, package]
-            subprocess.run(command, check=True)
-            (wheel,) = Path(wheels).glob("*.whl")
+    """The folder with the wheel of `package` (`name==version`): modules, data and metadata."""
+    unused = LEFT_OUT.get(package.partition("==")[0])
+
+    def unpack(folder: Path) -> None:
+        with tempfile.TemporaryDirectory(dir=folder.parent) as downloads:
+            pip("download", "--dest", downloads, package)
+            (wheel,) = Path(downloads).glob("*.whl")
             with zipfile.ZipFile(wheel) as archive:
-                archive.extractall(folder, [n for n in archive.namelist() if n.endswith(".py")])
-        (folder / ".complete").touch()
-    return folder
+                names = archive.namelist()
+                archive.extractall(folder, [n for n in names if not (unused and unused.search(n))])
+
+    with skipping():
+        return made(f"wheels/{package.replace('==', '-')}", unpack)
 
 
 @cache
