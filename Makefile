@@ -1,7 +1,7 @@
 # Two commands do everything on a fresh machine with Python 3.11 or newer:
 #   make demo          shows `kvlint check` on the examples
 #   make test          runs the suite, the linters, the type checker, and kvlint on itself
-#   make test-engines  runs the tests that download released engines
+#   make test-engines  runs the tests on released engines, which it downloads
 # Environments are rebuilt only when pyproject.toml changes (stamp files in .venv).
 
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -9,7 +9,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 	done)
 BIN := .venv/bin
 APART := $(BIN)/python -m pip install --quiet --no-deps
-# Where test-engines keeps the unpacked wheels.
+# Where test-engines keeps unpacked wheels, and the environment in which engines run.
 export KVLINT_ENGINES_CACHE ?= $(HOME)/.cache/kvlint-engines
 
 .PHONY: demo test test-engines format clean
@@ -27,7 +27,7 @@ test: .venv/.installed-dev
 	$(BIN)/kvlint check kvlint rules runtime_checks
 
 test-engines: .venv/.installed-dev
-	$(BIN)/python -m pytest -m engines tests/engines
+	$(BIN)/python -m pytest -m engines -rs tests/engines
 
 format: .venv/.installed-dev
 	$(BIN)/ruff check --fix
