@@ -18,10 +18,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import zipfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.building import install
+
 GROUPS = ("sglang.srt.plugins", "vllm.general_plugins")
 AIM = 1000
 
@@ -43,8 +45,8 @@ def main() -> None:
     parser.add_argument("--write", type=Path, metavar="FILE")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        site = Path(folder)
-        install(site)
+        site = install(Path(folder))
+        add_empty(site)
         compileall.compile_dir(site, quiet=2)  # as installers do
         # Once for the disk's cache.
         for name in ("nothing", "kvlint"):
@@ -56,15 +58,8 @@ def main() -> None:
         asked.write.write_text(text, encoding="utf-8")
 
 
-def install(site: Path) -> None:
-    """Both distributions, from this tree and from nothing."""
-    with tempfile.TemporaryDirectory() as built:
-        make = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
-        make += ["--no-build-isolation", "--wheel-dir", built, str(ROOT)]
-        subprocess.run(make, check=True)
-        (wheel,) = Path(built).glob("*.whl")
-        with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(site)
+def add_empty(site: Path) -> None:
+    """A distribution with a plug-in that does nothing."""
     (site / "nothing.py").write_text("def plug():\n    pass\n")
     metadata = site / "nothing-1.dist-info"
     metadata.mkdir()

@@ -33,6 +33,14 @@ def test_the_cost_is_told_for_every_call_and_every_aim():
     assert sum("at most" in line for line in lines) == 6
 
 
+def test_what_a_plug_in_costs_is_told_for_both_engines():
+    lines = printed("benchmarks/door_cost.py", "--processes", "2")
+    assert (
+        sum(line.startswith(("| `sglang.srt.plugins`", "| `vllm.general")) for line in lines) == 2
+    )
+    assert lines[-1].startswith("Aim: at most 1,000 more. Here: ")
+
+
 def test_faults_are_told_and_pages_counted_in_host_memory_where_there_is_no_gpu():
     for wheel in ("nixl", "torch"):
         pytest.importorskip(wheel, reason=WHY.format(wheel))
