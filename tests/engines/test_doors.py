@@ -41,11 +41,14 @@ def test_in_sglang_pools_manager_and_transport_are_hooked_and_a_line_says_so(
     assert set(hooks.values()) == {"installed"}
 
 
-def test_in_vllm_the_transport_is_hooked_and_a_line_says_so(engine):
-    ran = engine(VLLM).run("vllm_door.py", VLLM_PLUGINS="kvlint", KVLINT_RUNTIME="log")
-    assert answer(ran)["hooked"] == ["transport"]
-    (line,) = said(ran)
-    assert line.startswith("kvlint: armed: mode=log hooks=")
+def test_in_vllm_worker_and_transport_are_hooked_and_a_line_says_so(engine):
+    told = {"KVLINT_RUNTIME": "log", "KVLINT_REQUIRE": "all"}
+    ran = engine(VLLM).run("vllm_door.py", VLLM_PLUGINS="kvlint", **told)
+    assert answer(ran)["hooked"] == ["transport", "worker"]
+    assert {line.partition(" hooks=")[0] for line in said(ran)} == {
+        "kvlint: armed: mode=log",
+        "kvlint: armed: mode=log vllm 0.33.0 NIXL connector",
+    }
 
 
 @ANY
