@@ -39,6 +39,11 @@ _ROLES: Final[Mapping[str, str]] = {
     "temporal": "temporal state",
     "_raw": "pages",
 }
+# Where a slot is no page: the list, and what of the pool says how many rows it is.
+_ROWS: Final[Mapping[str, str]] = {
+    "state.qsa_pending": "qsa_compress_ratio",
+    "state.qsa_compressed": "qsa_compressed_page_size",
+}
 _STEP: Final = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
 _RATIO: Final = re.compile(r"\bc(\d+)_|\b(?:kv|index)_pools\[(\d+)\]")
 
@@ -150,7 +155,7 @@ def _claim(
             length=length,
             item_length=item_length,
         )
-    part = _part_of_stack(here, address)
+    part = _part_of_stack(here, address, length)
     layer = _layer(pool, here, part)
     dimension = 0 if part is None else 1
     name = here.role if layer is None else f"layer {layer} {here.role}"
@@ -190,23 +195,18 @@ def _lying(held: Sequence[Held], address: int, length: int) -> Held | None:
     return min(around, key=fits)
 
 
-def _part_of_stack(here: Held, address: int) -> int | None:
-    """Which entry of the first dimension the region is, where its tensor stacks layers."""
+def _part_of_stack(here: Held, address: int, length: int) -> int | None:
+    """Which entry of the first dimension the region is, where its tensor stacks layers: its second
+    dimension, not the first, has the slots of the object that holds it."""
     tensor = here.tensor
-    if len(tensor.shape) < 2 or not tensor.strides[0] or not _stacks(here):
+    if len(tensor.shape) < 2 or not tensor.strides[0]:
+        return None
+    sizes = (_whole(getattr(holder, "size", None)) for holder in reversed(here.holders))
+    size = next((size for size in sizes if size is not None), None)
+    layers, slots = tensor.shape[:2]
+    if size is None or slots != size + 1 or (layers == slots and length >= tensor.reach()):
         return None
     return (address - tensor.address) // tensor.strides[0]
-
-
-def _stacks(here: Held) -> bool:
-    """Its second dimension, not the first, has the slots of the object that holds it."""
-    layers, slots = here.tensor.shape[:2]
-    for holder in reversed(here.holders):
-        size = _whole(getattr(holder, "size", None))
-        if size is not None:
-            ids = next(_layer_ids(here, True), ())
-            return slots == size + 1 and (layers != slots or len(ids) == layers)
-    return False
 
 
 def slot_rows(pool: Any, here: Held, dimension: int, list_name: str) -> int | None:
@@ -214,6 +214,8 @@ def slot_rows(pool: Any, here: Held, dimension: int, list_name: str) -> int | No
     for."""
     if dimension or list_name == "aux":
         return 1
+    if list_name in _ROWS:
+        return _whole(getattr(pool, _ROWS[list_name], None))
     if "unified_kv_pool" in here.names:
         # Rows of the window come first, each a slot; pages of compressed entries follow.
         ratio = _unified_ratio(pool, here)

@@ -76,11 +76,15 @@ def _nowhere(pool: Pool, number: int, claim: Claim) -> Breach:
     )
     away = _distance(claim.address, near.address, near.end)
     side = "before" if claim.address < near.address else "after the end of"
+    values = {"first byte": claim.address - near.address, f"bytes of {name}": near.reach()}
+    where = f"it is {away} bytes {side} {name}, of {near.reach()} bytes"
+    if not claim.address:
+        # As of a tensor without memory. How far that is would tell where memory lies.
+        values, where = {"address": 0, "bytes": claim.length}, "it has address 0"
     return Breach(
         POOL_MEMORY,
-        f"{called(number, claim)} begins in no tensor of {pool.name}: it is {away} bytes {side} "
-        f"{name}, of {near.reach()} bytes",
-        {"first byte": claim.address - near.address, f"bytes of {name}": near.reach()},
+        f"{called(number, claim)} begins in no tensor of {pool.name}: {where}",
+        values,
         place(number, claim, None),
     )
 
