@@ -18,6 +18,7 @@ import load
 from front import Router, listen
 
 BREAKS = ("element-type", "pool-formula")
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def main() -> int:
@@ -26,17 +27,26 @@ def main() -> int:
     parser.add_argument("--requests", type=int, metavar="N", help="ask N times, and end")
     parser.add_argument("--port", type=int, default=0, help="default: one that is free")
     arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with tempfile.TemporaryDirectory() as folder:
-        # Before anybody imports prometheus_client: counters are those of all processes.
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
-        processes, router = start(arguments.broken)
-        try:
-            return serve(processes, router, arguments.port, arguments.requests)
-        except KeyboardInterrupt:
-            return 0
-        finally:
-            stop(processes, router)
+    for number in SIGNALS:
+        signal.signal(number, end)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            # Before anybody imports prometheus_client: counters are those of all processes.
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+            processes, router = start(arguments.broken)
+            try:
+                return serve(processes, router, arguments.port, arguments.requests)
+            finally:
+                stop(processes, router)
+    except KeyboardInterrupt:
+        return 0
+
+
+def end(*_: object) -> None:
+    """The first signal ends the server; more of them do not disturb it in that."""
+    for number in SIGNALS:
+        signal.signal(number, lambda *_: None)
+    raise KeyboardInterrupt
 
 
 def start(broken: str | None) -> tuple[list[BaseProcess], Router]:
@@ -51,8 +61,8 @@ def start(broken: str | None) -> tuple[list[BaseProcess], Router]:
     for process in processes:
         process.start()
     # Else nobody would notice that the other end is gone.
-    for end in (of_prefill, of_decode, prefill, decode):
-        end.close()
+    for handed in (of_prefill, of_decode, prefill, decode):
+        handed.close()
     return processes, Router(to_prefill, to_decode)
 
 
@@ -72,13 +82,15 @@ def serve(processes: list[BaseProcess], router: Router, port: int, requests: int
         if requests is not None:
             load.play(url, requests)
             return 0
-        wait([process.sentinel for process in processes])
+        # Another thread may get the signal, which then wakes nobody here.
+        while not wait([process.sentinel for process in processes], timeout=0.5):
+            pass
     except EOFError:
         pass
     print("the server ends: one of its processes has ended", file=sys.stderr)
     for process in processes:
         process.join(1)
-    return next((process.exitcode for process in processes if process.exitcode), 1)
+    return max(1, *(process.exitcode or 0 for process in processes))
 
 
 def stop(processes: list[BaseProcess], router: Router) -> None:
@@ -87,7 +99,7 @@ def stop(processes: list[BaseProcess], router: Router) -> None:
     for process in processes:
         process.join(10)
         if process.is_alive():
-            process.terminate()
+            process.kill()
             process.join()
 
 

@@ -63,8 +63,9 @@ def decode(front: Connection, prefill: Connection, broken: str | None) -> None:
 
 
 def _started(name: str, broken: str | None) -> tuple[KVPool, KVManager, PageAllocator]:
-    # Ctrl-C reaches all processes of a terminal; when to end is said by the front.
+    # Signals may reach all processes of a group; when to end is said by the front.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     pool = KVPool(broken)
     guard_pool(pool, said=pool.regions())
     return pool, KVManager(name, pool), PageAllocator(seed=len(name))

@@ -175,7 +175,8 @@ class Server:
 
     def end(self):
         """Exit status and what was said on standard error."""
-        self.process.send_signal(signal.SIGTERM)
+        for _ in range(2):
+            self.process.send_signal(signal.SIGTERM)
         _, said = self.process.communicate(timeout=60)
         return self.process.returncode, said
 
