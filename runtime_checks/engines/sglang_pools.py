@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from kvlint.runtime_checks.checks import POOL_LISTS, Breach
 from kvlint.runtime_checks.pools.claims import Claim, Pool
-from kvlint.runtime_checks.pools.tensors import Tensor, is_tensor, tensors_in
+from kvlint.runtime_checks.pools.tensors import Around, Tensor, is_tensor, tensors_in
 
 PACKAGE: Final = "sglang"
 
@@ -51,8 +51,9 @@ _RATIO: Final = re.compile(r"\bc(\d+)_|\b(?:kv|index)_pools\[(\d+)\]")
 def read(pool: Any, said: Said, list_name: str) -> Pool:
     """The pool as the checks see it."""
     held = [_held(pool, path, tensor) for path, tensor in tensors_in(pool, (PACKAGE,))]
+    around = Around((one.tensor, one) for one in held)
     claims = [
-        _claim(pool, held, number, list_name, *one)
+        _claim(pool, around, number, list_name, *one)
         for number, one in enumerate(zip(*said, strict=False))
     ]
     return Pool(type(pool).__name__, claims, [(one.path, one.tensor) for one in held])
@@ -139,14 +140,14 @@ def _part(thing: Any, key: str) -> tuple[Any, int | None]:
 
 def _claim(
     pool: Any,
-    held: Sequence[Held],
+    around: Around[Held],
     number: int,
     list_name: str,
     address: int,
     length: int,
     item_length: int,
 ) -> Claim:
-    here = _lying(held, address, length)
+    here = _lying(around[address], address, length)
     if here is None:
         return Claim(
             name=f"{list_name} {number}",
@@ -175,12 +176,9 @@ def _claim(
     )
 
 
-def _lying(held: Sequence[Held], address: int, length: int) -> Held | None:
+def _lying(around: Sequence[Held], address: int, length: int) -> Held | None:
     """The tensor that the region is of. Of those with its first byte: one that begins there, whose
     rows are whole (a pool may hold other views of the same bytes), that holds all of it."""
-    around = [one for one in held if one.tensor.address <= address < one.tensor.end]
-    if not around:
-        return None
 
     def fits(one: Held) -> tuple[bool, bool, bool, int]:
         tensor = one.tensor
@@ -192,7 +190,7 @@ def _lying(held: Sequence[Held], address: int, length: int) -> Held | None:
             tensor.reach(),
         )
 
-    return min(around, key=fits)
+    return min(around, key=fits, default=None)
 
 
 def _part_of_stack(here: Held, address: int, length: int) -> int | None:

@@ -1,6 +1,7 @@
 """What a pool says of its regions against the tensors that they lie in. Pure."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from math import prod
 from typing import Final
@@ -20,6 +21,7 @@ from kvlint.runtime_checks.lists import in_words
 from kvlint.runtime_checks.pools.claims import Claim, Pool
 from kvlint.runtime_checks.pools.coverage import left_out
 from kvlint.runtime_checks.pools.tensors import Tensor
+from kvlint.runtime_checks.regions import ADDRESS_SPACE
 
 # Element sizes of the types that caches have. An item length that is right but for the ratio of
 # two of them was computed for another type.
@@ -71,10 +73,8 @@ def _of_one(pool: Pool, number: int, claim: Claim) -> Breach | None:
 
 
 def _nowhere(pool: Pool, number: int, claim: Claim) -> Breach:
-    name, near = min(
-        pool.tensors, key=lambda named: _distance(claim.address, named[1].address, named[1].end)
-    )
-    away = _distance(claim.address, near.address, near.end)
+    name, near = pool.around.nearest(claim.address)
+    away = max(near.address - claim.address, claim.address - near.end)
     side = "before" if claim.address < near.address else "after the end of"
     values = {"first byte": claim.address - near.address, f"bytes of {name}": near.reach()}
     where = f"it is {away} bytes {side} {name}, of {near.reach()} bytes"
@@ -89,11 +89,14 @@ def _nowhere(pool: Pool, number: int, claim: Claim) -> Breach:
     )
 
 
-def _distance(address: int, begin: int, end: int) -> int:
-    return max(begin - address, address - end, 0)
-
-
 def _past_end(number: int, claim: Claim, tensor: Tensor) -> Breach | None:
+    if claim.length < 0:
+        return Breach(
+            POOL_LENGTH,
+            f"{called(number, claim)} has {claim.length} bytes",
+            {f"bytes of region {number}": claim.length, "bytes at least": 0},
+            place(number, claim, None),
+        )
     if claim.end <= tensor.end:
         return None
     there = tensor.end - claim.address
@@ -158,7 +161,7 @@ def _layout(number: int, claim: Claim, tensor: Tensor) -> Breach | None:
     if not tensor.shape or tensor.shape[at] < 2:
         return None
     row, reach = tensor.strides[at], tensor.reach(at + 1)
-    if reach <= row or claim.moved <= tensor.element_size:
+    if reach <= row:
         return None
     return Breach(
         SLOT_LAYOUT,
@@ -225,20 +228,15 @@ def registered_in_part(
 
     registered  (memory kind, address, length in bytes, device) of each registration
     """
-    pieces = sorted(registered, key=lambda piece: piece[1])
+    spans = _spans(registered)
     for number, region in enumerate(regions):
-        end, at, some = region.address + region.length, region.address, False
-        for kind, address, length, device in pieces:
-            if (kind, device) != (region.memory_kind, region.device) or address + length <= at:
-                continue
-            if address >= end:
-                break
-            some = True
-            if address > at:
-                break
-            at = address + length
-        if some and at < end:
-            byte = at - region.address
+        begin, end = region.address, region.address + region.length
+        of_kind = spans.get((region.memory_kind, region.device), ())
+        at = bisect_right(of_kind, (begin, ADDRESS_SPACE)) - 1
+        reached = of_kind[at][1] if at >= 0 else 0
+        more = at + 1 < len(of_kind) and of_kind[at + 1][0] < end
+        if reached < end and (reached > begin or more):
+            byte = max(0, reached - begin)
             slot = byte // region.stride
             where = Place("local", number, region.name, region.layer, slot, slot * region.stride)
             yield Breach(
@@ -248,6 +246,21 @@ def registered_in_part(
                 {f"bytes of region {number}": region.length, "bytes registered": byte},
                 where,
             )
+
+
+def _spans(
+    registered: Iterable[tuple[str, int, int, int]],
+) -> Mapping[tuple[str, int], Sequence[tuple[int, int]]]:
+    """Of each memory kind and device the stretches that are registered, ascending and apart."""
+    found: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    for kind, address, length, device in sorted(registered, key=lambda piece: piece[1]):
+        spans = found.setdefault((kind, device), [])
+        begin, end = address, address + length
+        if spans and begin <= spans[-1][1]:
+            begin, before = spans.pop()
+            end = max(end, before)
+        spans.append((begin, end))
+    return found
 
 
 def place(number: int, claim: Claim, slot: int | None) -> Place:

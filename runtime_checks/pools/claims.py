@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from kvlint.geometry import Geometry, GeometryError, Region
 from kvlint.runtime_checks.checks import Breach
-from kvlint.runtime_checks.pools.tensors import Tensor
+from kvlint.runtime_checks.pools.tensors import Around, Tensor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +90,7 @@ class Cache:
     group: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pool:
     """What one pool says of its regions, list by list, and all tensors it holds.
 
@@ -111,13 +112,19 @@ class Pool:
         claims = [c if c.tensor else replace(c, tensor=self._tensor_at(c)) for c in self.claims]
         return replace(self, claims=claims)
 
+    @cached_property
+    def around(self) -> Around[tuple[str, Tensor]]:
+        """The tensors, by the bytes that they hold."""
+        return Around((tensor, (name, tensor)) for name, tensor in self.tensors)
+
     def _tensor_at(self, claim: Claim) -> Tensor | None:
         """Of the tensors that hold its first byte: one that holds all of it, that begins where it
         does, the smallest."""
-        around = [t for _, t in self.tensors if t.address <= claim.address < t.end]
-        if not around:
-            return None
-        return min(around, key=lambda t: (t.end < claim.end, t.address != claim.address, t.reach()))
+        return min(
+            (tensor for _, tensor in self.around[claim.address]),
+            key=lambda t: (t.end < claim.end, t.address != claim.address, t.reach()),
+            default=None,
+        )
 
 
 def as_geometry(

@@ -1,10 +1,11 @@
 """Pools of plain tensors, and objects that say of themselves what SGLang's pools say."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import index
 from typing import Any
 
 from kvlint.runtime_checks.pools.claims import Claim, Pool
-from kvlint.runtime_checks.pools.tensors import is_tensor, tensors_in
+from kvlint.runtime_checks.pools.tensors import Tensor, is_tensor, tensors_in
 
 Said = tuple[int, int, int]
 """Address, length and item length of a region, in bytes."""
@@ -46,18 +47,30 @@ def pool_of(
     if not tensors:
         raise PoolError("there is no tensor in it")
     claims = [
-        Claim(
-            name=f"{name}{path}" if not isinstance(given, Mapping) else _spoken(path),
-            list=f"kv.{name}",
-            address=tensor.address,
-            length=tensor.reach(),
-            item_length=slot_rows * (tensor.strides[0] if tensor.strides else tensor.element_size),
-            slot_rows=slot_rows,
-            tensor=tensor,
+        _whole(
+            tensor,
+            f"{name}{path}" if not isinstance(given, Mapping) else _spoken(path),
+            name,
+            slot_rows,
         )
         for path, tensor in tensors
     ]
     return Pool(name, claims, tensors)
+
+
+def _whole(tensor: Tensor, called: str, name: str, slot_rows: int) -> Claim:
+    """All of a tensor. What lies between its rows is another's, as the values between the keys."""
+    row, moved = tensor.strides[0] if tensor.strides else tensor.element_size, tensor.reach(1)
+    return Claim(
+        name=called,
+        list=f"kv.{name}",
+        address=tensor.address,
+        length=tensor.reach(),
+        item_length=slot_rows * row,
+        transfer_length=(slot_rows - 1) * row + moved if moved < row else None,
+        slot_rows=slot_rows,
+        tensor=tensor,
+    )
 
 
 def _spoken(path: str) -> str:
@@ -74,9 +87,12 @@ def _claims(
         named = ((f"{name}[{at}]", one) for at, one in enumerate(said))
     claims = []
     for called, one in named:
-        if len(one) != 3:
-            raise PoolError(f"{called}: {len(one)} values, not address, length and item length")
-        address, length, item_length = (int(value) for value in one)
+        try:
+            address, length, item_length = (index(value) for value in one)
+        except (TypeError, ValueError):
+            raise PoolError(
+                f"{called}: address, length and item length are three integers"
+            ) from None
         claims.append(
             Claim(
                 name=called,
@@ -92,7 +108,10 @@ def _claims(
 
 def _as_said(given: Any) -> list[Said]:
     """Of three lists: addresses, lengths, item lengths."""
-    addresses, lengths, item_lengths = given
+    try:
+        addresses, lengths, item_lengths = map(list, given)
+    except (TypeError, ValueError):
+        raise PoolError("its answer is not three lists") from None
     if not len(addresses) == len(lengths) == len(item_lengths):
         counts = f"{len(addresses)}, {len(lengths)} and {len(item_lengths)}"
         raise PoolError(f"its lists have {counts} entries")

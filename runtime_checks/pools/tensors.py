@@ -4,9 +4,12 @@ torch is never imported here. Where no program has imported it, nothing is a ten
 """
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
+
+T = TypeVar("T")
 
 # A pool holds a few tensors a layer. What holds more is no pool, or goes round in circles.
 MOST: Final = 100_000
@@ -71,6 +74,33 @@ class Tensor:
     @property
     def storage_end(self) -> int:
         return self.storage + self.storage_bytes
+
+
+class Around(Generic[T]):
+    """Things that lie in memory, found by a byte: a pool may have thousands."""
+
+    def __init__(self, things: Iterable[tuple[Tensor, T]]) -> None:
+        spans = [(tensor.address, tensor.end, thing) for tensor, thing in things]
+        self._edges = sorted({edge for begin, end, _ in spans for edge in (begin, end)})
+        self._between: list[list[T]] = [[] for _ in self._edges]
+        self._with: dict[int, T] = {}
+        for begin, end, thing in spans:
+            self._with.setdefault(begin, thing)
+            self._with.setdefault(end, thing)
+            for at in range(bisect_left(self._edges, begin), bisect_left(self._edges, end)):
+                self._between[at].append(thing)
+
+    def __getitem__(self, address: int) -> Sequence[T]:
+        """All that hold the byte, in their order."""
+        at = bisect_right(self._edges, address) - 1
+        return self._between[at] if at >= 0 else ()
+
+    def nearest(self, address: int) -> T:
+        """Of a byte that none holds the one that begins, or ends, the least far from it. There
+        must be one at all."""
+        at = bisect_left(self._edges, address)
+        edges = self._edges[max(0, at - 1) : at + 1]
+        return self._with[min(edges, key=lambda edge: abs(edge - address))]
 
 
 def is_tensor(thing: object) -> bool:

@@ -62,7 +62,8 @@ class Pools:
             settled = pool.settled()
             self._remember(settled, owner)
             found = list(faults(settled))
-            sound = [c for c in settled.claims if not any(c is claim for claim, _ in found)]
+            wrong = {id(claim) for claim, _ in found}
+            sound = [claim for claim in settled.claims if id(claim) not in wrong]
             told: list[tuple[Sequence[Claim], Breach]] = [
                 *((settled.claims, breach) for breach in settled.breaches),
                 *(([claim], breach) for claim, breach in found),

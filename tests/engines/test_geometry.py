@@ -3,9 +3,9 @@
 import subprocess
 
 import pytest
-from tests.engines.environment import SCRIPTS
 
 from kvlint.geometry import Geometry
+from tests.engines.environment import SCRIPTS
 
 PAGE = 16 * 2 * 64 * 2  # tokens, heads, elements a head, bytes an element
 

@@ -12,7 +12,7 @@ from kvlint.geometry import Region
 from kvlint.runtime_checks.checks import Breach
 from kvlint.runtime_checks.pools.checking import faults, registered_in_part
 from kvlint.runtime_checks.pools.claims import Claim, Pool
-from kvlint.runtime_checks.pools.tensors import Tensor, tensors_in
+from kvlint.runtime_checks.pools.tensors import Around, Tensor, tensors_in
 
 PAGE = 4
 
@@ -218,3 +218,32 @@ def test_what_is_said_of_no_bytes_is_not_looked_for(found, tensors):
     said = claims(tensors)
     said[1] = replace(said[1], address=0, length=0, item_length=0)
     assert found(said) == []
+
+
+def test_what_holds_a_byte_is_found_among_overlapping_and_empty_tensors():
+    spans = [(10, 30), (10, 14), (14, 20), (20, 20), (26, 40), (50, 51)]
+    around = Around((Tensor(0, 64, a, (b - a,), (1,), 1, "uint8"), (a, b)) for a, b in spans)
+    for byte in range(64):
+        assert list(around[byte]) == [(a, b) for a, b in spans if a <= byte < b], byte
+    assert around.nearest(3) in spans[:2]
+    assert around.nearest(44) == (26, 40)
+    assert around.nearest(46) == around.nearest(60) == (50, 51)
+
+
+def test_no_memory_that_is_registered_beside_or_twice_makes_a_region_registered():
+    region = Region(
+        name="keys",
+        address=4096,
+        length=1024,
+        stride=128,
+        transfer_length=128,
+        memory_kind="DRAM",
+        device=0,
+        list="kv",
+    )
+    beside = [("DRAM", 0, 4096, 0), ("DRAM", 5120, 64, 0), ("DRAM", 4096, 1024, 1)]
+    assert list(registered_in_part([region], beside)) == []
+    twice = [*beside, ("DRAM", 4000, 300, 0), ("DRAM", 4100, 20, 0), ("DRAM", 4200, 920, 0)]
+    assert list(registered_in_part([region], twice)) == []
+    (breach,) = registered_in_part([region], [*beside, *twice[3:5], ("DRAM", 4864, 256, 0)])
+    assert breach.values["bytes registered"] == 4300 - 4096
