@@ -1,11 +1,11 @@
 """vLLM's released NIXL connector on this machine's CPU, two workers of one process over real NIXL.
 
-    VLLM_TARGET_DEVICE=cpu python tests/engines/vllm_connector.py MODEL SCENARIO...
+    VLLM_TARGET_DEVICE=cpu VLLM_SSM_CONV_STATE_LAYOUT=DS python vllm_connector.py SCENARIO...
 
-Run by the interpreter of an environment with vllm, without its compiled parts; a line of JSON a
-scenario. Everything but the layers' specs is vLLM's own: the plan of the cache, its tensors, the
-workers with what they register, the handshake's metadata, the blocks that a decoder reads. kvlint
-comes in through vLLM's loader of plug-ins, or not at all.
+For an environment with vllm 0.33.0, its compiled parts not needed. Prints one JSON array, with an
+object a scenario; without names, all of them. Everything but the layers' specs is vLLM's own: the
+plan of the cache, its tensors, the workers and what they register, the handshake's metadata, the
+reading of a request's blocks. kvlint comes in through vLLM's loader of plug-ins, or not at all.
 """
 
 # ruff: noqa: E402  (plug-ins come first, as in an engine)
@@ -57,6 +57,21 @@ from vllm.v1.kv_cache_interface import (
 )
 from vllm.v1.worker.utils import allocate_kv_cache
 
+MODEL = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "hidden_size": 256,
+    "intermediate_size": 512,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 64,
+    "num_hidden_layers": 4,
+    "vocab_size": 1000,
+    "max_position_embeddings": 1024,
+    "torch_dtype": "bfloat16",
+    "rms_norm_eps": 1e-5,
+    "hidden_act": "silu",
+}
 BLOCKS = {"prefill": 12, "decode": 9}
 HOST_BLOCKS = {"prefill": 20, "decode": 15}
 # Blocks of one request, group by group, here and there.
@@ -206,7 +221,7 @@ def transfer(model: ModelConfig, kind: str, layout: str) -> dict[str, Any]:
     while not (results.finished_recving or results.failed_recving) and time.monotonic() < until:
         results = worker.get_transfer_results()
     return {
-        "arrived": sorted(results.finished_recving),
+        "arrived": sorted(results.finished_recving - results.failed_recving),
         "failed": sorted(results.failed_recving),
         "regions": len(worker.region_names),
         "wrong": list(differing(here, there)),
@@ -303,28 +318,30 @@ SCENARIOS = {
 }
 
 
-def main(model_folder: str, *names: str) -> None:
-    model = ModelConfig(
-        model=model_folder,
-        tokenizer=model_folder,
-        skip_tokenizer_init=True,
-        dtype="bfloat16",
-        enforce_eager=True,
-        max_model_len=1024,
-    )
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        set_current_vllm_config(vllm_config(model, "decode", "LBHNC")),
-    ):
-        init_distributed_environment(1, 0, f"file://{folder}/group", 0, "gloo")
-        initialize_model_parallel(1, 1)
-    for name in names or SCENARIOS:
-        before = len(told())
-        try:
-            outcome = SCENARIOS[name](lambda kind, layout: transfer(model, kind, layout))
-        except Exception as error:
-            outcome = {"error": f"{type(error).__name__}: {error}"[:2000]}
-        print(json.dumps({"scenario": name, **outcome, "violations": told()[before:]}), flush=True)
+def main(*names: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "config.json").write_text(json.dumps(MODEL))
+        model = ModelConfig(
+            model=folder,
+            tokenizer=folder,
+            skip_tokenizer_init=True,
+            dtype="bfloat16",
+            enforce_eager=True,
+            max_model_len=1024,
+        )
+        with set_current_vllm_config(vllm_config(model, "decode", "LBHNC")):
+            init_distributed_environment(1, 0, f"file://{folder}/group", 0, "gloo")
+            initialize_model_parallel(1, 1)
+    print(json.dumps([outcome(model, name) for name in names or SCENARIOS]), flush=True)
+
+
+def outcome(model: ModelConfig, name: str) -> dict[str, Any]:
+    before = len(told())
+    try:
+        found = SCENARIOS[name](lambda kind, layout: transfer(model, kind, layout))
+    except Exception as error:
+        found = {"error": f"{type(error).__name__}: {error}"}
+    return {"scenario": name, **found, "violations": told()[before:]}
 
 
 def told() -> list[dict[str, Any]]:
@@ -339,6 +356,5 @@ def told() -> list[dict[str, Any]]:
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
-    sys.stdout.flush()
     # NIXL's threads are still at work when the interpreter takes modules apart.
     os._exit(0)
