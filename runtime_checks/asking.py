@@ -13,58 +13,59 @@ from kvlint.runtime_checks.lists import DescriptorList
 from kvlint.runtime_checks.regions import Integers
 from kvlint.runtime_checks.selection import Selection
 
-Asked = Mapping[tuple[str, str | None], Integers]
-"""The slots asked for, of the regions of a (list, group), as they are declared."""
+Asked = Mapping[tuple[str, str | None] | int, Integers]
+"""The slots asked for: of the regions of a (list, group), as they are declared, or of one region
+of the descriptor list, by its number."""
 Ask = Callable[[], Asked]
 
 
 def unasked(selection: Selection, asked: Asked) -> Breach | None:
-    """The first region that is known by name and gets a slot that was not asked for, or does not
-    get one that was."""
-    of = selection.of
-    if not of.named or not len(selection.indices):
+    """The first region that gets a slot that was not asked for, or does not get one that was;
+    regions of which nobody knows what was asked for are left alone."""
+    if not len(selection.indices) or _alike(selection, asked):
         return None
-    keys = _keys(of)
-    if selection.columns and _alike(selection, keys, asked):
-        return None
+    return _first_stray(selection, _wanted(selection.of, asked))
+
+
+def all_known(of: DescriptorList, asked: Asked) -> bool:
+    """Whether it is known of each region what was asked for."""
+    return all(slots is not None for slots in _wanted(of, asked))
+
+
+def _first_stray(selection: Selection, wanted: list[Integers | None]) -> Breach | None:
     order = np.lexsort((selection.slots, selection.regions))
     regions = selection.regions[order]
-    for region, key in enumerate(keys):
-        if key is None or key not in asked:
+    for region, slots in enumerate(wanted):
+        if slots is None:
             continue
         low, high = np.searchsorted(regions, [region, region + 1])
         positions = order[low:high]
-        found, wanted = selection.slots[positions], np.unique(asked[key])
-        strays = np.flatnonzero(~np.isin(found, wanted))
+        found, its = selection.slots[positions], np.unique(slots)
+        strays = np.flatnonzero(~np.isin(found, its))
         if len(strays):
-            return _stray(selection, int(positions[strays].min()), wanted)
-        missing = np.setdiff1d(wanted, found)
+            return _stray(selection, int(positions[strays].min()), its)
+        missing = np.setdiff1d(its, found)
         if len(missing):
-            return _missing(of, region, int(missing[0]), wanted, found)
+            return _missing(selection.of, region, int(missing[0]), its, found)
     return None
 
 
-def _keys(of: DescriptorList) -> list[tuple[str, str | None] | None]:
-    """(R,) what each region is asked for by; None for what is not known, or known to begin within
-    a declared region, where slots count otherwise."""
+def _wanted(of: DescriptorList, asked: Asked) -> list[Integers | None]:
+    """(R,) what was asked for of each region, None for what is not known."""
     return [
-        (known.list, known.group)
-        if known is not None and int(of.regions.addresses[number]) < known.address + known.stride
-        else None
-        for number, known in enumerate(of.declared)
+        asked[number] if number in asked else asked.get(key) if key is not None else None
+        for number, key in enumerate(of.keys)
     ]
 
 
-def _alike(selection: Selection, keys: list[tuple[str, str | None] | None], asked: Asked) -> bool:
+def _alike(selection: Selection, asked: Asked) -> bool:
     """Whether each column is just what was asked for, in this order."""
-    groups = selection.grouping.groups
-    firsts = np.unique(groups, return_index=True)[1]
-    for first in firsts.tolist():
-        column, key = selection.columns.get(int(groups[first])), keys[first]
-        members = np.flatnonzero(groups == groups[first]).tolist()
-        if column is None or key not in asked or any(keys[member] != key for member in members):
-            return False
-        if not np.array_equal(column, asked[key]):
+    if not selection.columns:
+        return False
+    groups = selection.grouping.groups.tolist()
+    for group, key in set(zip(groups, selection.of.keys, strict=True)):
+        column, slots = selection.columns.get(group), asked.get(key) if key is not None else None
+        if column is None or slots is None or not np.array_equal(column, slots):
             return False
     return True
 

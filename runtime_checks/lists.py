@@ -187,6 +187,18 @@ class DescriptorList:
         return all(known is not None and known.layer is not None for known in self.declared)
 
     @cached_property
+    def keys(self) -> list[tuple[str, str | None] | None]:
+        """(R,) list and group of each region, as an adapter has declared it; None for others, and
+        for what begins within a declared region, where slots count otherwise."""
+        addresses = [int(address) for address in self.regions.addresses]
+        return [
+            (known.list, known.group)
+            if known is not None and address < known.address + known.stride
+            else None
+            for address, known in zip(addresses, self.declared, strict=True)
+        ]
+
+    @cached_property
     def bounds(self) -> list[int]:
         """`regions.starts`, for bisection one index at a time."""
         return [int(start) for start in self.regions.starts]

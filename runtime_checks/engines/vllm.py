@@ -139,10 +139,7 @@ class Around:
         def computed(worker: Any, blocks: Any, /, *args: Any, **kwargs: Any) -> Any:
             indices = original(worker, blocks, *args, **kwargs)
             if worker in self._claims and self._pools.policy.armed("pools"):
-                # Where each region has blocks of its own, they are not told by group.
-                apart = kwargs.get("region_group_ids") == [*range(worker.num_regions)]
-                if not (apart and kwargs.get("uses_region_group_mapping")):
-                    self._pools.ask(indices, functools.partial(asked_of, worker, blocks))
+                self._pools.ask(indices, functools.partial(asked_of, worker, blocks, kwargs))
             return indices
 
         return _named(computed, "block_ids")

@@ -258,26 +258,36 @@ def _whose_state(
     return (f"{region.name} state", region.layer) if region else ("state", None)
 
 
-def asked_of(worker: Any, blocks: Sequence[Sequence[int]]) -> Asked:
-    """The slots that a request's blocks, group by group, are in the regions of each group."""
+def asked_of(worker: Any, blocks: Sequence[Sequence[int]], how: Mapping[str, Any]) -> Asked:
+    """The slots that a request's blocks are in the regions of each group.
+
+    blocks  group by group; where the groups of both sides differ, region by region
+    how     the other arguments that the indices were made with
+    """
     import numpy as np
 
-    each = [np.asarray(group, np.int64) for group in blocks]
+    each = [np.fromiter(part, np.int64, len(part)) for part in blocks]
+    if getattr(worker, "_transfer_layer_group_ids", ()) or not each:
+        # Layer by layer; which layers a region holds the lists do not say.
+        return {}
+    apart = how.get("region_group_ids") == [*range(worker.num_regions)]
+    if apart and how.get("uses_region_group_mapping"):
+        return dict(enumerate(each))
     if not _has_state(worker):
-        asked: dict[tuple[str, str | None], Any] = {
-            ("kv", _group(number)): group for number, group in enumerate(each)
-        }
-        return {**asked, ("kv", None): np.concatenate(each)} if each else asked
+        whole = np.concatenate(each) if len(each) > 1 else each[0]
+        asked: dict[tuple[str, str | None] | int, Any] = {("kv", None): whole}
+        asked.update((("kv", _group(number)), group) for number, group in enumerate(each))
+        return asked
     kinds = [_kind(worker, number) for number in range(len(each))]
     parts: dict[str, list[Any]] = {kind: [np.zeros(0, np.int64)] for kind in _KINDS}
     for kind, group in zip(kinds, each, strict=True):
         parts[kind].append(group)
-    whole = {kind: np.concatenate(part) for kind, part in parts.items()}
+    of_kind = {kind: np.concatenate(part) for kind, part in parts.items()}
     return {
-        ("kv", None): whole["attention"],
-        ("kv", "scratch"): np.concatenate((whole["attention"], whole["scratch"])),
-        ("state", None): whole["state"],
-        ("state", "replicated"): whole["replicated"],
+        ("kv", None): of_kind["attention"],
+        ("kv", "scratch"): np.concatenate((of_kind["attention"], of_kind["scratch"])),
+        ("state", None): of_kind["state"],
+        ("state", "replicated"): of_kind["replicated"],
     }
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kvlint.runtime_checks.asking import Ask, unasked
+from kvlint.runtime_checks.asking import Ask, Asked, all_known, unasked
 from kvlint.runtime_checks.checks import Breach
 from kvlint.runtime_checks.columns import as_guessed, settle, uneven, uneven_runs
 from kvlint.runtime_checks.destinations import written_twice
@@ -269,10 +269,6 @@ def _taken(texts: list[bytes], text: bytes) -> bool:
     return False
 
 
-def _unasked(selection: Selection, ask: Ask) -> Breach | None:
-    return unasked(selection, ask())
-
-
 class Making(Verdict):
     """The checks of one transfer that is being made."""
 
@@ -334,25 +330,30 @@ class Making(Verdict):
         if self._run("unequal-counts", lambda: unequal_counts(ours, theirs), local, remote):
             return
         uneven_sides = 0
+        strays: list[tuple[Breach, Prepared]] = []
         if not self._prepped:
             for side in self.sides:
                 if side.of.known:
                     uneven_sides += self._run("column", partial(uneven_runs, side.of), side)
         else:
-            for one, other, side in ((ours, theirs, local), (theirs, ours, remote)):
+            both = (ours, theirs, local), (theirs, ours, remote)
+            for (one, other, side), ask in zip(both, self.asked, strict=True):
+                stray, asked = self._asked_for(one, ask)
+                if stray is not None:
+                    strays.append((stray, side))
                 guessed = as_guessed(one, other)
-                if not guessed.columns:
+                if guessed.columns:
+                    continue
+                # What is as the engine asked for needs be no column.
+                if stray is not None or asked is None or not all_known(one.of, asked):
                     uneven_sides += self._run("column", partial(uneven, guessed, other), side)
         if not uneven_sides:
             # Where a column is wrong the pairs are, too: one fault is told once.
             pairs = lambda: mispaired(ours, theirs, by_number=self._prepped)  # noqa: E731
             if not self._run("pairing", pairs, local, remote) and self._prepped:
-                unasked_sides = 0
-                for one, side, ask in zip((ours, theirs), self.sides, self.asked, strict=True):
-                    if ask is not None:
-                        look = partial(_unasked, one, ask)
-                        unasked_sides += self._run("unasked-slot", look, side)
-                if not unasked_sides and not (ours.columns and theirs.columns):
+                for stray, side in strays:
+                    self.tell(stray, side)
+                if not strays and not (ours.columns and theirs.columns):
                     self._teller.run("column", partial(settle, ours, theirs))
         writes = self._operation == "WRITE"
         destination, source = (theirs, ours) if writes else (ours, theirs)
@@ -361,6 +362,18 @@ class Making(Verdict):
             lambda: written_twice(destination, source),
             remote if writes else local,
         )
+
+    def _asked_for(
+        self, selection: Selection, ask: Ask | None
+    ) -> tuple[Breach | None, Asked | None]:
+        """What is selected and was not asked for, or was and is not; and all that was asked for,
+        where that is known."""
+        check = "unasked-slot"
+        if ask is not None and self._teller.policy.armed(check):
+            with self._teller.policy.contained(check):
+                asked = ask()
+                return unasked(selection, asked), asked
+        return None, None
 
     def _run(self, check: str, look: Callable[[], Breach | None], *sides: Prepared) -> bool:
         """Whether the check found something."""

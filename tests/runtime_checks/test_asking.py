@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvlint.geometry import Region
-from kvlint.runtime_checks.asking import unasked
+from kvlint.runtime_checks.asking import Asked, all_known, unasked
 from kvlint.runtime_checks.checks import Breach
 from kvlint.runtime_checks.folding import fold
 from kvlint.runtime_checks.lists import DescriptorList
@@ -61,7 +61,7 @@ def indices_of(wanted: dict[tuple[str, str | None], np.ndarray], shift: int = 0)
     return np.concatenate(rows)
 
 
-def found(indices: np.ndarray, wanted: dict[tuple[str, str | None], np.ndarray]) -> Breach | None:
+def found(indices: np.ndarray, wanted: Asked) -> Breach | None:
     selection = select(a_list(), indices)
     assert isinstance(selection, Selection)
     return unasked(selection, wanted)
@@ -115,6 +115,18 @@ def test_a_slot_that_was_asked_for_and_is_left_out_is_told():
     assert breach.message.startswith(
         "local region 3 'layer 3' (layer 3) slot 2 (byte 32) was asked"
     )
+
+
+def test_regions_may_be_asked_for_one_by_one():
+    each = {0: np.array([1]), 1: np.array([2, 3]), 2: np.array([], np.int64), 3: np.array([4])}
+    indices = np.concatenate([STARTS[number] + slots for number, slots in each.items()])
+    assert found(indices, each) is None
+    assert all_known(a_list(), each)
+    assert not all_known(a_list(), {0: each[0]})
+    each[3] = np.array([5])
+    breach = found(indices, each)
+    assert breach is not None
+    assert (breach.place.region, breach.place.slot) == (3, 4)
 
 
 def test_where_slots_count_otherwise_nothing_is_said():

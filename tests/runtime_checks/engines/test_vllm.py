@@ -327,8 +327,10 @@ def test_indices_are_known_for_the_blocks_that_they_were_made_of(worker, torch):
     each = {"region_group_ids": [0, 1], "uses_region_group_mapping": True}
     one.indices = np.array([3, 1, 2])
     one._compute_desc_ids(block_ids=[[3, 1], [2]], dst_num_blocks=6, **each)
-    assert worker.pools.asked(one.indices) is None
+    by_region = worker.pools.asked(one.indices)()
+    assert {number: slots.tolist() for number, slots in by_region.items()} == {0: [3, 1], 1: [2]}
     one.indices = None
+    one._compute_desc_ids([[3, 1], [2]], 6)
     assert worker.pools.asked(np.array([3, 1, 2])) is None
 
 

@@ -157,3 +157,22 @@ def test_a_column_that_the_engine_did_not_ask_for_is_told_by_its_indices(arm, po
     again = remote.copy()
     one.agent.make_prepped_xfer("READ", lists[0], local, lists[1], again)
     assert armed.checks == ["unasked-slot"]
+
+
+def test_what_was_asked_for_region_by_region_needs_be_no_column(arm, pools):
+    armed = arm("assert")
+    one, other, (ours, theirs) = pools()
+    runtime_checks.guard_pool(named(ours), name="mine", agent=one.name)
+    runtime_checks.guard_pool(named(theirs), name="peers", agent=other.name)
+    lists = one.prepare(None, rows5(one.regions)), one.prepare(other, rows5(other.regions))
+    asked = {0: np.array([3, 40]), 1: np.array([40]), 2: np.array([3])}
+    both = [
+        np.concatenate([first + asked[n] for n, first in enumerate(starts(h.regions)[:3])])
+        for h in (one, other)
+    ]
+    for indices_of_side in both:
+        armed.companion.pools.ask(indices_of_side, lambda: asked)
+    one.agent.make_prepped_xfer("READ", lists[0], both[0], lists[1], both[1])
+    assert armed.checks == []
+    with pytest.raises(Violation, match=r"'index key' slot 3 .* is not selected, its group"):
+        one.agent.make_prepped_xfer("READ", lists[0], both[0].copy(), lists[1], both[1].copy())
