@@ -65,17 +65,18 @@ def _copying(pools: Pools, method: str, original: Callable[..., Any]) -> Callabl
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        outer = getattr(_inside, "copy", False)
-        if not outer and pools.policy.armed("copies"):
+        # A class may ask its base class; a group of pools asks each of them.
+        outer = getattr(_inside, "host", None)
+        if outer is not host and pools.policy.armed("copies"):
             with pools.policy.contained("copies"):
                 indices = host_indices, device_indices
                 backend = _backend(method, args, kwargs)
                 _check(pools, method, host, device_pool, indices, backend)
-        _inside.copy = True
+        _inside.host = host
         try:
             return original(host, device_pool, host_indices, device_indices, *args, **kwargs)
         finally:
-            _inside.copy = outer
+            _inside.host = outer
 
     return copied
 
@@ -219,7 +220,8 @@ def _copy(
     layout = getattr(host, "layout", "")
     # What resolves indices by itself, as pools that move their pages about do, has other ranges.
     own = "backup_from_device_all_layer_physical" in vars(type(host))
-    entries = None if own or not pairs else host.size * ranks
+    size = getattr(host, "size", None)
+    entries = size * ranks if isinstance(size, int) and pairs and not own else None
     there = None if own else _device_entries(host, device_pool, pairs)
     ends = [
         _end(f"host {_name(host)}", indices[0], entries, reads_device),

@@ -172,6 +172,19 @@ class HostOfAnotherKind(Host):
         super().backup_from_device_all_layer(device_pool, host_indices, device_indices, io_backend)
 
 
+class Group:
+    """Host pools that are copied together."""
+
+    def __init__(self, *hosts: Host) -> None:
+        self.hosts = hosts
+
+    def backup_from_device_all_layer(
+        self, device_pool: Any, host_indices: Any, device_indices: Any, io_backend: str
+    ) -> None:
+        for host in self.hosts:
+            host.backup_from_device_all_layer(device_pool, host_indices, device_indices, io_backend)
+
+
 def module(name: str = MODULE) -> ModuleType:
     """These classes as a module of the engine would have them."""
     made = ModuleType(name)

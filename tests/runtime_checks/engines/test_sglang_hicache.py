@@ -146,6 +146,16 @@ def test_layers_of_the_host_that_share_bytes_are_told(pools, torch):
     assert message.startswith("kv region 1 'host layer 1 key'")
 
 
+def test_pools_of_a_group_are_each_looked_at(pools, torch):
+    pool = shaped.Pages(torch)
+    group = shaped.Group(shaped.Host(torch), shaped.Host(torch, tokens=8))
+    with suppress(IndexError):
+        group.backup_from_device_all_layer(pool, pages(torch, 5), pages(torch, 5), "kernel")
+    assert [": ".join(one) for one in found(pools)] == [
+        f"copy-range: index 20 (at 0) of {HOST} is not in it: it has 8 entries"
+    ]
+
+
 def test_indices_of_one_layer_are_not_read_again_for_the_next(pools, torch, monkeypatch):
     pool, host = shaped.Pages(torch), shaped.Host(torch)
     here, there = pages(torch, 3), pages(torch, 4)
