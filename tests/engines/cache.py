@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,19 +20,22 @@ CACHE = Path(os.environ.get("KVLINT_ENGINES_CACHE") or Path.home() / ".cache/kvl
 def made(name: str, make: Callable[[Path], None]) -> Path:
     """The folder `name` of the cache; where it is not there yet, `make` fills it.
 
-    One process makes it and others wait: the lock ends with the process that holds it. What an
-    interrupted one left behind has no stamp, and is made anew.
+    One process makes it and others wait: the lock ends with the process that holds it. It is made
+    aside, since what an interrupted process started may go on for a while without it.
     """
     folder = CACHE / name
-    stamp = folder / ".complete"
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_name(f".{folder.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not stamp.exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
-            make(folder)
-            stamp.touch()
+        if not folder.exists():
+            aside = f".{folder.name}-"
+            for left in folder.parent.glob(f"{aside}*"):
+                shutil.rmtree(left, ignore_errors=True)
+            with tempfile.TemporaryDirectory(dir=folder.parent, prefix=aside) as temporary:
+                making = Path(temporary) / folder.name
+                making.mkdir()
+                make(making)
+                making.rename(folder)
     return folder
 
 

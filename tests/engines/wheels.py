@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-import tempfile
 import zipfile
 from functools import cache
 from pathlib import Path
@@ -25,12 +24,12 @@ def unpacked(package: str) -> Path:
     unused = LEFT_OUT.get(package.partition("==")[0])
 
     def unpack(folder: Path) -> None:
-        with tempfile.TemporaryDirectory(dir=folder.parent) as downloads:
-            pip("download", "--dest", downloads, package)
-            (wheel,) = Path(downloads).glob("*.whl")
-            with zipfile.ZipFile(wheel) as archive:
-                names = archive.namelist()
-                archive.extractall(folder, [n for n in names if not (unused and unused.search(n))])
+        downloads = folder.with_name("downloads")
+        pip("download", "--dest", downloads, package)
+        (wheel,) = downloads.glob("*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            names = archive.namelist()
+            archive.extractall(folder, [n for n in names if not (unused and unused.search(n))])
 
     with skipping():
         return made(f"wheels/{package.replace('==', '-')}", unpack)
