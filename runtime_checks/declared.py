@@ -3,29 +3,38 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from kvlint.geometry import Geometry, Region
 
-_OF_AGENTS: "dict[str, Sequence[Region]]" = {}
-_HERE: "dict[object, Sequence[Region]]" = {}
+    Kept = tuple[Sequence[Region], Sequence[Callable[[], bool]]]
+
+_OF_AGENTS: "dict[str, Kept]" = {}
+_HERE: "dict[object, Kept]" = {}
 
 
-def declare(geometry: "Geometry", agent: str | None = None) -> None:
+def declare(
+    geometry: "Geometry", agent: str | None = None, gone: "Sequence[Callable[[], bool]]" = ()
+) -> None:
     """For the agent of that name; without one for all agents of this process that have no
-    geometry of their own, in place of what was declared so before."""
+    geometry of their own, in place of what was declared so before.
+
+    gone  of each region, whether its memory was given back; nothing, where that is not known
+    """
     if agent is None:
-        _HERE[None] = geometry.regions
+        _HERE[None] = geometry.regions, gone
     else:
-        _OF_AGENTS[agent] = geometry.regions
+        _OF_AGENTS[agent] = geometry.regions, gone
 
 
-def declare_here(owner: object, regions: "Sequence[Region]") -> None:
+def declare_here(
+    owner: object, regions: "Sequence[Region]", gone: "Sequence[Callable[[], bool]]" = ()
+) -> None:
     """Some more of this process's memory, until `forget`.
 
     owner  whatever tells it from what others declare
     """
-    _HERE[owner] = regions
+    _HERE[owner] = regions, gone
 
 
 def forget(owner: object) -> None:
@@ -37,13 +46,20 @@ def forget_agent(agent: str) -> None:
 
 
 def declared(agent: str, *, here: bool) -> "Sequence[Region]":
-    """The regions of an agent's memory.
+    """The regions of an agent's memory, but for what was given back since.
 
     here  whether the agent lives in this process: addresses of another process say nothing
     """
     known = _OF_AGENTS.get(agent)
     if known is not None:
-        return known
+        return _there(known)
     if not here:
         return ()
-    return [region for regions in list(_HERE.values()) for region in regions]
+    return [region for kept in list(_HERE.values()) for region in _there(kept)]
+
+
+def _there(kept: "Kept") -> "Sequence[Region]":
+    regions, gone = kept
+    if not gone:
+        return regions
+    return tuple(region for region, is_gone in zip(regions, gone, strict=True) if not is_gone())

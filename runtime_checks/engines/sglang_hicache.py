@@ -17,7 +17,7 @@ from kvlint.runtime_checks.checks import COPY_LENGTHS, Breach, Place
 from kvlint.runtime_checks.engines.sglang_pools import rows_of_page
 from kvlint.runtime_checks.hooking import Hooks
 from kvlint.runtime_checks.pools.claims import Claim, Pool
-from kvlint.runtime_checks.pools.copies import Copy, End, faults
+from kvlint.runtime_checks.pools.copies import INTEGERS, Copy, End, faults
 from kvlint.runtime_checks.pools.tensors import Tensor, is_tensor
 from kvlint.runtime_checks.pools.watching import Pools
 
@@ -89,12 +89,15 @@ def _check(
     indices: tuple[Any, Any],
     backend: str,
 ) -> None:
-    if not all(map(is_tensor, indices)) or _same_as_before(pools, host, *indices):
+    if not all(map(is_tensor, indices)):
+        return
+    what = method, backend, *map(_version, indices)
+    if _same_as_before(what, pools, host, device_pool, *indices):
         return
     pairs, found = list(_pairs(host, device_pool)), list[Breach]()
     looked = _looked.get(host)
-    if looked is None or looked() is not pools:
-        _looked[host] = ref(pools)
+    first = looked is None or looked() is not pools
+    if first:
         pools.look(_host_pool(host, pairs), method, owner=host, at_once=True)
         found += _unlike(host, device_pool, pairs)
     reads_device = pools.policy.mode.raises
@@ -103,13 +106,20 @@ def _check(
     raised = next((violation for violation in told if violation is not None), None)
     if raised is not None:
         raise raised
-    _inside.last = tuple(map(ref, (pools, host, *indices)))
+    if first:
+        _looked[host] = ref(pools)
+    _inside.last = what, [ref(one) for one in (pools, host, device_pool, *indices)]
 
 
-def _same_as_before(*given: Any) -> bool:
+def _same_as_before(what: object, *given: Any) -> bool:
     """Layers are loaded one by one with the same indices: these are read once."""
-    before = getattr(_inside, "last", ())
-    return bool(before) and all(a() is b for a, b in zip(before, given, strict=True))
+    before, kept = getattr(_inside, "last", (None, ()))
+    return before == what and all(a() is b for a, b in zip(kept, given, strict=True))
+
+
+def _version(indices: Any) -> int:
+    """Changes when the indices are changed in place, but for those of inference mode."""
+    return 0 if indices.is_inference() else int(indices._version)
 
 
 def _backend(method: str, args: Sequence[Any], kwargs: Any) -> str:
@@ -238,8 +248,8 @@ def _copy(
 
 def _end(name: str, indices: Any, entries: int | None, reads_device: bool) -> End:
     dtype = str(indices.dtype).removeprefix("torch.")
-    read = None
-    if (indices.device.type == "cpu" or reads_device) and not indices.is_floating_point():
+    read, where = None, indices.device.type
+    if dtype.startswith(INTEGERS) and (where == "cpu" or (reads_device and where != "meta")):
         read = indices.detach().reshape(-1).cpu().numpy().astype("int64", copy=False)
     return End(name, int(indices.numel()), dtype, entries, read)
 

@@ -113,4 +113,5 @@ def _rows(tensor: Tensor, address: int, count: int, step: int, length: int) -> T
         tensor.dtype,
         tensor.kind,
         tensor.device,
+        tensor.gone,
     )

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvlint.runtime_checks.folding import RowsError, fold
+from kvlint.runtime_checks.pools.tensors import storage_gone
 from kvlint.runtime_checks.regions import Regions
 from kvlint.runtime_checks.registrations import Collected
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 Value = TypeVar("Value")
 Piece = tuple[int, int, int]
@@ -143,14 +144,4 @@ def collected_of(given: object) -> list[Collected] | None:
         tensors = given
     if not all(tensor.untyped_storage().resizable() for tensor in tensors):
         return None
-    return [_collected(torch, tensor) for tensor in tensors] or None
-
-
-def _collected(torch: Any, tensor: Any) -> Collected:
-    from importlib import import_module
-
-    # A view may go while its storage stays, so it is the storage that is watched. torch's own
-    # weak reference to one: a plain one would end with the Python object around it.
-    reductions = import_module(f"{torch.__name__}.multiprocessing.reductions")
-    watch: Callable[[], bool] = reductions.StorageWeakRef(tensor.untyped_storage()).expired
-    return watch
+    return [storage_gone(tensor) for tensor in tensors] or None

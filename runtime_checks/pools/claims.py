@@ -1,12 +1,12 @@
 """What an engine says of its regions, as it hands them to its transport."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from kvlint.geometry import Geometry, GeometryError, Region
 from kvlint.runtime_checks.checks import Breach
-from kvlint.runtime_checks.pools.tensors import Around, Tensor
+from kvlint.runtime_checks.pools.tensors import Around, Gone, Tensor, never
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +48,11 @@ class Claim:
     def moved(self) -> int:
         """Bytes moved of each slot."""
         return self.item_length if self.transfer_length is None else self.transfer_length
+
+    @property
+    def gone(self) -> Gone:
+        """Whether its memory is."""
+        return self.tensor.gone if self.tensor is not None else never
 
     def region(self) -> Region:
         """The same for the transport's checks. Raises GeometryError for what cannot be."""
@@ -131,13 +136,15 @@ def as_geometry(
     claims: Iterable[Claim], *, engine: str | None = None, process: str | None = None
 ) -> Geometry:
     """Names that come twice are numbered; what can be no region is left out."""
+    return Geometry(tuple(region for _, region in as_regions(claims)), engine, process)
+
+
+def as_regions(claims: Iterable[Claim]) -> Iterator[tuple[Claim, Region]]:
     seen: dict[str, int] = {}
-    regions: list[Region] = []
     for claim in claims:
         seen[claim.name] = times = seen.get(claim.name, 0) + 1
         named = claim if times == 1 else replace(claim, name=f"{claim.name} #{times}")
         try:
-            regions.append(named.region())
+            yield claim, named.region()
         except GeometryError:
             continue
-    return Geometry(tuple(regions), engine, process)

@@ -3,6 +3,7 @@ checked like a transfer. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ from kvlint.runtime_checks.checks import (
 )
 
 Numbers = NDArray[np.int64]
+
+INTEGERS: Final = ("int", "uint")
+"""How the names of types that count begin."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +62,7 @@ def faults(copy: Copy) -> Iterator[Breach]:
     """The first fault of each end; where counts are wrong, nothing else is asked."""
     source, destination = ends = copy.source, copy.destination
     for end in ends:
-        if not end.dtype.startswith(("int", "uint")):
+        if not end.dtype.startswith(INTEGERS):
             yield Breach(
                 INDEX_DTYPE,
                 f"indices of {end.name} have dtype {end.dtype}: entries are counted",

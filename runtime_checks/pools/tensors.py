@@ -5,8 +5,9 @@ torch is never imported here. Where no program has imported it, nothing is a ten
 
 import sys
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
@@ -14,6 +15,13 @@ T = TypeVar("T")
 # A pool holds a few tensors a layer. What holds more is no pool, or goes round in circles.
 MOST: Final = 100_000
 DEEPEST: Final = 6
+
+Gone = Callable[[], bool]
+"""Whether memory has been given back: what lies there later is another's."""
+
+
+def never() -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +37,7 @@ class Tensor:
     dtype          as torch has it: "float8_e4m3fn"
     kind           "VRAM" or "DRAM", as NIXL has it
     device         index of the device, 0 for host memory
+    gone           whether its storage is
     """
 
     storage: int
@@ -40,6 +49,7 @@ class Tensor:
     dtype: str
     kind: str = "DRAM"
     device: int = 0
+    gone: Gone = field(default=never, compare=False, repr=False)
 
     @classmethod
     def of(cls, tensor: Any) -> "Tensor":
@@ -56,6 +66,7 @@ class Tensor:
             str(tensor.dtype).removeprefix("torch."),
             "DRAM" if on_host else "VRAM",
             0 if on_host else device.index or 0,
+            storage_gone(tensor),
         )
 
     def reach(self, first: int = 0) -> int:
@@ -101,6 +112,15 @@ class Around(Generic[T]):
         at = bisect_left(self._edges, address)
         edges = self._edges[max(0, at - 1) : at + 1]
         return self._with[min(edges, key=lambda edge: abs(edge - address))]
+
+
+def storage_gone(tensor: Any) -> Gone:
+    """Of a torch tensor. A view may go while its storage stays, so it is the storage that is
+    watched, by torch's own weak reference: a plain one would end with the Python object around
+    it."""
+    reductions = import_module("torch.multiprocessing.reductions")
+    gone: Gone = reductions.StorageWeakRef(tensor.untyped_storage()).expired
+    return gone
 
 
 def is_tensor(thing: object) -> bool:

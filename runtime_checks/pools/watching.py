@@ -2,22 +2,20 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import finalize, ref
 
+from kvlint.geometry import Geometry
 from kvlint.runtime_checks import declared
 from kvlint.runtime_checks.asking import Ask
 from kvlint.runtime_checks.checks import Breach
 from kvlint.runtime_checks.policy import Policy, Site
 from kvlint.runtime_checks.pools.checking import faults, registered_in_part
-from kvlint.runtime_checks.pools.claims import Claim, Pool, as_geometry
+from kvlint.runtime_checks.pools.claims import Claim, Pool, as_geometry, as_regions
 from kvlint.runtime_checks.regions import Regions
 from kvlint.runtime_checks.settings import Settings
 from kvlint.runtime_checks.stacks import here
 from kvlint.runtime_checks.violations import Violation
-
-if TYPE_CHECKING:
-    from kvlint.geometry import Geometry
 
 Registered = Iterable[tuple[str, int, int, int]]
 Range = tuple[int, int]
@@ -37,7 +35,7 @@ class Pools:
         self.on_declared: Callable[[str, Geometry], None] = lambda _agent, _geometry: None
         self._settings = settings
         self._known: dict[int, Claim] = {}
-        self._wrong: dict[Range, Violation] = {}
+        self._wrong: dict[Range, tuple[Claim, Violation]] = {}
         self._owned_by: dict[int, dict[int, Claim]] = {}
         self._agents: set[str] = set()
         self._asked: dict[int, tuple[ref[Any], Ask]] = {}
@@ -72,7 +70,7 @@ class Pools:
                 violation = self.tell(breach, call)
                 if violation is not None:
                     raised = raised or violation
-                    self._wrong.update((_extent(claim), violation) for claim in claims)
+                    self._wrong.update((_extent(one), (one, violation)) for one in claims)
         if raised is not None and (at_once or self._settings.strict_prepare):
             raise raised
         return sound
@@ -101,14 +99,19 @@ class Pools:
 
     def known(self, address: int) -> Claim | None:
         """What a pool has said of the region that begins there."""
-        return self._known.get(address)
+        known = self._known.get(address)
+        return None if known is None or known.gone() else known
 
     def raises_for(self, regions: Regions) -> Violation | None:
         """What was found wrong with memory that these regions touch."""
         if not self._wrong:
             return None
-        for (begin, end), violation in list(self._wrong.items()):
-            if bool(((regions.addresses < end) & (regions.ends > begin)).any()):
+        for (begin, end), (claim, violation) in list(self._wrong.items()):
+            touched = (regions.addresses < end) & (regions.ends > begin)
+            if claim.tensor is None:
+                # Memory of no tensor of its pool is likely another's.
+                touched = regions.addresses == begin
+            if bool(touched.any()) and not claim.gone():
                 return violation
         return None
 
@@ -124,8 +127,9 @@ class Pools:
         """These are the regions of an agent of this process, each list in order: names, groups
         and bounds for the transport's checks."""
         with self.policy.contained("pools"):
-            geometry = as_geometry(claims, engine=engine, process=process)
-            declared.declare(geometry, agent)
+            regions = list(as_regions(claims))
+            geometry = Geometry(tuple(region for _, region in regions), engine, process)
+            declared.declare(geometry, agent, [claim.gone for claim, _ in regions])
             self._agents.add(agent)
             self.on_declared(agent, geometry)
             for breach in registered_in_part(geometry.regions, self.registered(agent)):
@@ -140,8 +144,10 @@ class Pools:
     def declare_own(self, owner: object, claims: Sequence[Claim]) -> None:
         """Memory of this process, whichever agent moves it."""
         with self.policy.contained("pools"):
-            geometry = as_geometry(claims)
-            declared.declare_here(owner, geometry.regions)
+            regions = list(as_regions(claims))
+            geometry = Geometry(tuple(region for _, region in regions))
+            gone = [claim.gone for claim, _ in regions]
+            declared.declare_here(owner, geometry.regions, gone)
             self._owned.add(owner)
             self.on_declared(str(owner), geometry)
 
@@ -153,6 +159,10 @@ class Pools:
             declared.forget(owner)
 
     def _remember(self, pool: Pool, owner: Any) -> None:
+        for address, claim in list(self._known.items()):
+            if claim.gone():
+                self._known.pop(address, None)
+                self._wrong.pop(_extent(claim), None)
         told = {claim.address: claim for claim in pool.claims if claim.length}
         self._known.update(told)
         for claim in told.values():

@@ -41,6 +41,7 @@ class NixlBaseConnectorWorker:
         self.says, self.states = says, None
 
     def register_kv_caches(self, kv_caches: Mapping[str, Any]) -> str:
+        self.device_kv_caches = kv_caches
         self._layer_specs = self._layer_specs or dict.fromkeys(kv_caches)
         if self.use_host_buffer:
             self.host_xfer_buffers = {name: one.clone() for name, one in kv_caches.items()}
@@ -128,6 +129,7 @@ class NixlConnectorWorker(NixlBaseConnectorWorker):
 
     # Here, and not inherited, as in the released classes.
     def register_kv_caches(self, kv_caches: Mapping[str, Any]) -> str:
+        self.device_kv_caches = kv_caches
         self._layer_specs = dict.fromkeys(kv_caches)
         self.list_regions(list(kv_caches.items()))
         return self.register_local_xfer_handler(self.block_size)

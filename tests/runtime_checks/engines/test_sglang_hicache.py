@@ -165,3 +165,49 @@ def test_indices_of_one_layer_are_not_read_again_for_the_next(pools, torch, monk
     for layer in (0, 1):
         host.load_to_device_per_layer(pool, here, there, layer, "kernel")
     assert len(reads) == 2
+
+
+def test_indices_that_were_changed_in_place_are_read_again(pools, torch):
+    pool, host = shaped.Pages(torch), shaped.Host(torch)
+    here, there = pages(torch, 3), pages(torch, 4)
+    host.load_to_device_per_layer(pool, here, there, 0, "kernel")
+    there[1] = there[0]
+    host.load_to_device_per_layer(pool, here, there, 1, "kernel")
+    assert [check for check, _ in found(pools)] == ["duplicate-destination"]
+
+
+def test_what_may_be_read_twice_may_not_be_written_twice(pools, torch):
+    """The same indices, and the other way round."""
+    pool, host = shaped.Pages(torch), shaped.Host(torch)
+    here, there = pages(torch, 3), torch.tensor([16, 16, 17, 18])
+    host.backup_from_device_all_layer(pool, here, there, "kernel")
+    assert found(pools) == []
+    host.load_to_device_per_layer(pool, here, there, 0, "kernel")
+    assert [check for check, _ in found(pools)] == ["duplicate-destination"]
+
+
+def test_a_host_pool_that_is_wrong_is_raised_for_every_copy(policy, hooks, torch):
+    armed = policy("assert")
+    sglang.install(shaped.module(HOST_MODULE), hooks, Pools(armed, armed.settings))
+    pool, host = shaped.Pages(torch), shaped.Host(torch, width=2 * shaped.WIDTH)
+    for number in (1, 2):
+        with pytest.raises(Violation, match="a page of layer 0"):
+            host.backup_from_device_all_layer(
+                pool, pages(torch, number), pages(torch, number), "kernel"
+            )
+
+
+@pytest.mark.parametrize("mode", ["log", "paranoid"])
+def test_indices_that_cannot_be_read_are_counted_only(policy, hooks, torch, mode):
+    armed = policy(mode)
+    sglang.install(shaped.module(HOST_MODULE), hooks, Pools(armed, armed.settings))
+    pool, host = shaped.Pages(torch), shaped.Host(torch)
+    with suppress(Exception):
+        host.backup_from_device_all_layer(
+            pool, pages(torch, 0).to("meta"), pages(torch, 0), "kernel"
+        )
+    assert (dict(armed.faults), list(armed.violations)) == ({}, [])
+    with suppress(Exception), torch.inference_mode():
+        host.backup_from_device_all_layer(pool, pages(torch, 0)[:2], pages(torch, 0), "kernel")
+    assert [record["check"] for record in armed.violations] == ["copy-counts"]
+    assert dict(armed.faults) == {}
