@@ -159,7 +159,9 @@ class Watch:
         self._policy.recorder.keep(prepared.entry())
         for breach in prepared.of.breaches:
             prepared.raises = self._tell_list(breach, prepared)
-        if prepared.raises is None and prepared.owner is not None:
+        # Also an agent that was there before this process was armed moves memory of its own.
+        here = prepared.owner is not None or prepared.of.owner == prepared.agent.name
+        if prepared.raises is None and here:
             prepared.raises = self._pools.raises_for(prepared.of.regions)
         return prepared.raises if self._settings.strict_prepare else None
 

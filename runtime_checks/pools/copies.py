@@ -3,6 +3,7 @@ checked like a transfer. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Final
 
 import numpy as np
@@ -89,10 +90,12 @@ def faults(copy: Copy) -> Iterator[Breach]:
         )
         return
     for end in ends:
-        yield from _out_of_range(end)
+        asked = [_out_of_range(end)]
         if copy.runs and copy.page > 1:
-            yield from _broken_pages(end, copy.page)
-    yield from _twice(destination)
+            asked.append(_broken_pages(end, copy.page))
+        if end is destination:
+            asked.append(_twice(end))
+        yield from islice(chain.from_iterable(asked), 1)
 
 
 def _out_of_range(end: End) -> Iterator[Breach]:

@@ -80,6 +80,12 @@ FAULTS = [
         "page 0",
     ),
     (
+        [0, 0, 2, 128],
+        [4, 5, 6, 7],
+        "page_first_direct",
+        f"copy-range: index 128 (at 3) of {HOST} is not in it: it has 128 entries",
+    ),
+    (
         [0, 1, 2, 3],
         [4, 5, 8, 9],
         "page_first_direct",
