@@ -1,7 +1,7 @@
 """vLLM 0.33.0's released connector over real NIXL on the CPU, armed through its own plug-in loader.
 
 One process a mode runs all scenarios. Not run, for want of a GPU: device memory and copies to host
-buffers, layouts that only GPU backends ask for, more than one rank, the HTTP servers around it.
+buffers, ranks that are processes, the model and the HTTP servers around the connector.
 """
 
 import json
@@ -26,6 +26,11 @@ RIGHT = (
     "latent and indexer",
     "attention and state",
     "a group in host memory",
+    "two ranks to one",
+    "rows of two ranks to one",
+    "two ranks to one, two groups",
+    "blocks twice as long",
+    "rows of blocks twice as long",
 )
 FAULTS = {
     # The text of 0.33.0 as it was released.
@@ -37,7 +42,7 @@ FAULTS = {
     # Planted.
     "one stride for all regions": (
         "column",
-        r"remote index 44 \(at 8\) is remote region 3 'model.layers.3.self_attn.attn' \(layer 3\) "
+        r"remote index 44 \(at 10\) is remote region 3 'model.layers.3.self_attn.attn' \(layer 3\) "
         r"slot 0 \(byte 0\), a slot that the other regions of its group do not get",
     ),
     "half of each block": (
@@ -47,12 +52,12 @@ FAULTS = {
     ),
     "one block too many": (
         "pool-length",
-        r"kv region 0 'model.layers.0.self_attn.attn' \(layer 0\) has 212992 bytes, its tensor "
-        r"ends after 196608: .* slot 12 \(byte 196608\) is past it",
+        r"kv region 0 'model.layers.0.self_attn.attn' \(layer 0\) has 163840 bytes, its tensor "
+        r"ends after 147456: .* slot 9 \(byte 147456\) is past it",
     ),
     "states begin by the other side's count": (
         "unasked-slot",
-        r"remote index 26 \(at 6\) is remote region 2 'model.layers.1.mixer part 0' \(layer 1\) "
+        r"remote index 26 \(at 8\) is remote region 2 'model.layers.1.mixer part 0' \(layer 1\) "
         r"slot 2 \(byte 32768\), which was not asked for: slots 8, 10 of it were",
     ),
 }
@@ -120,7 +125,8 @@ def test_a_fault_is_told_at_its_region_and_block(logged, scenario):
 
 
 def test_unarmed_the_same_bytes_are_wrong_without_a_word(vllm, logged):
-    plain = run(vllm, *WITHOUT_ERROR, VLLM_PLUGINS="")
+    # Plug-ins that VLLM_PLUGINS does not name are not loaded.
+    plain = run(vllm, *WITHOUT_ERROR, VLLM_PLUGINS="another", KVLINT_RUNTIME="log")
     assert "kvlint: " not in plain["stderr"]["text"]
     for scenario in WITHOUT_ERROR:
         assert plain[scenario]["arrived"] == ["request"]

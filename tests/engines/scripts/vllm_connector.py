@@ -20,8 +20,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from vllm.plugins import load_general_plugins
 
@@ -75,51 +77,58 @@ MODEL = {
 BLOCKS = {"prefill": 12, "decode": 9}
 HOST_BLOCKS = {"prefill": 20, "decode": 15}
 # Blocks of one request, group by group, here and there.
-READ = [[3, 7, 2], [8, 10], [5]]
-INTO = [[1, 4, 6], [2, 5], [7]]
+READ = [[3, 7, 2, 9], [8, 10], [5]]
+INTO = [[1, 4, 6, 8], [2, 5], [7]]
 
-ATTENTION: dict[str, Any] = {
-    "block_size": 32,
-    "num_kv_heads": 2,
-    "head_size": 64,
-    "dtype": torch.bfloat16,
-}
-LATENT = {**ATTENTION, "num_kv_heads": 1, "head_size": 576}
-INDEXER = {**ATTENTION, "num_kv_heads": 1, "head_size": 132, "dtype": torch.uint8}
+TOKENS, HEADS = 32, 2
+ATTENTION: dict[str, Any] = {"head_size": 64, "dtype": torch.bfloat16}
+LATENT = {"num_kv_heads": 1, "head_size": 576, "dtype": torch.bfloat16}
+INDEXER = {"num_kv_heads": 1, "head_size": 132, "dtype": torch.uint8}
 STATE: dict[str, Any] = {
-    "block_size": 32,
     "shapes": ((192, 3), (8, 16, 32)),
     "dtypes": (torch.bfloat16, torch.bfloat16),
     "page_size_padded": 16384,
 }
 
 
+@dataclass(frozen=True)
+class Model:
+    """What of a model's caches one rank of an engine holds.
+
+    kind    which layers there are
+    layout  as vLLM calls it: layer, block, head, token (N), content, outermost first
+    tokens  in a block
+    """
+
+    kind: str
+    layout: str
+    heads: int = HEADS
+    tokens: int = TOKENS
+
+
 def attention(layer: int) -> str:
     return f"model.layers.{layer}.self_attn.attn"
 
 
-def specs(kind: str) -> dict[str, Any]:
-    full, sliding = (
-        FullAttentionSpec(**ATTENTION),
-        SlidingWindowSpec(**ATTENTION, sliding_window=64),
-    )
-    if kind == "sliding":
+def specs(model: Model) -> dict[str, Any]:
+    block = {"block_size": model.tokens}
+    heads = {**block, **ATTENTION, "num_kv_heads": model.heads}
+    full, sliding = FullAttentionSpec(**heads), SlidingWindowSpec(**heads, sliding_window=64)
+    if model.kind == "sliding":
         return {attention(i): full if i < 2 else sliding for i in range(4)}
-    if kind == "wide":
-        wide = SlidingWindowSpec(**{**ATTENTION, "num_kv_heads": 4}, sliding_window=64)
+    if model.kind == "wide":
+        wide = SlidingWindowSpec(**{**heads, "num_kv_heads": 2 * model.heads}, sliding_window=64)
         return {attention(i): full if i < 2 else wide for i in range(4)}
-    if kind == "latent":
-        return {attention(i): MLAAttentionSpec(**LATENT) for i in range(3)}
-    if kind == "indexed":
-        index = {
-            f"model.layers.{i}.self_attn.indexer.k_cache": MLAAttentionSpec(**INDEXER)
-            for i in range(3)
-        }
-        return specs("latent") | index
-    if kind == "state":
-        mixers = {f"model.layers.{i}.mixer": MambaSpec(**STATE) for i in (1, 3)}
+    latent = {attention(i): MLAAttentionSpec(**block, **LATENT) for i in range(3)}
+    if model.kind == "latent":
+        return latent
+    if model.kind == "indexed":
+        index = MLAAttentionSpec(**block, **INDEXER)
+        return latent | {f"model.layers.{i}.self_attn.indexer.k_cache": index for i in range(3)}
+    if model.kind == "state":
+        mixers = {f"model.layers.{i}.mixer": MambaSpec(**block, **STATE) for i in (1, 3)}
         return {attention(i): full for i in (0, 2)} | mixers
-    return {attention(i): full for i in range(2 if kind == "host" else 4)}
+    return {attention(i): full for i in range(2 if model.kind == "host" else 4)}
 
 
 @dataclass(eq=False)
@@ -131,27 +140,33 @@ class Side:
     caches: dict[str, torch.Tensor]
 
 
-def side(model: ModelConfig, engine: str, kind: str, layout: str) -> Side:
-    config = vllm_config(model, engine, layout)
-    groups = get_kv_cache_groups(config, specs(kind))
+def side(config: ModelConfig, engine: str, model: Model, rank: int = 0, ranks: int = 1) -> Side:
+    """All ranks are in this process; which one a worker is, is all that it asks others for."""
+    whole = vllm_config(config, engine, model)
+    groups = get_kv_cache_groups(whole, specs(model))
     memory = 1 << 30
-    each = memory // get_kv_cache_config_from_groups(config, groups, memory).num_blocks
-    plan = get_kv_cache_config_from_groups(config, groups, each * BLOCKS[engine])
-    caches = allocate_kv_cache(plan, torch.device("cpu"), KVCacheLayout[layout])
-    if kind == "host":
-        spec, names = FullAttentionSpec(**ATTENTION), [attention(2), attention(3)]
+    each = memory // get_kv_cache_config_from_groups(whole, groups, memory).num_blocks
+    plan = get_kv_cache_config_from_groups(whole, groups, each * BLOCKS[engine])
+    caches = allocate_kv_cache(plan, torch.device("cpu"), KVCacheLayout[model.layout])
+    if model.kind == "host":
+        names = [attention(2), attention(3)]
+        spec = specs(model)[attention(0)]
         plan.kv_cache_groups.append(KVCacheGroupSpec(names, spec, host_resident=True))
         plan.hisparse_host_num_blocks = HOST_BLOCKS[engine]
         shape = (HOST_BLOCKS[engine], *caches[attention(0)].shape[1:])
         caches |= {name: torch.zeros(shape, dtype=torch.bfloat16) for name in names}
-    with set_current_vllm_config(config):
-        return Side(NixlPullConnectorWorker(config, engine, plan), plan, caches)
+    with (
+        set_current_vllm_config(whole),
+        patch.object(base_worker, "get_tensor_model_parallel_rank", lambda: rank),
+        patch.object(base_worker, "get_tensor_model_parallel_world_size", lambda: ranks),
+    ):
+        return Side(NixlPullConnectorWorker(whole, engine, plan), plan, caches)
 
 
-def vllm_config(model: ModelConfig, engine: str, layout: str) -> VllmConfig:
-    config = VllmConfig(
-        model_config=model,
-        cache_config=CacheConfig(block_size=32, cache_dtype="auto"),
+def vllm_config(config: ModelConfig, engine: str, model: Model) -> VllmConfig:
+    whole = VllmConfig(
+        model_config=config,
+        cache_config=CacheConfig(block_size=model.tokens, cache_dtype="auto"),
         scheduler_config=SchedulerConfig(
             max_num_seqs=4,
             max_num_batched_tokens=1024,
@@ -167,8 +182,8 @@ def vllm_config(model: ModelConfig, engine: str, layout: str) -> VllmConfig:
             kv_buffer_device="cpu",
         ),
     )
-    config.cache_config.kv_cache_layout = layout
-    return config
+    whole.cache_config.kv_cache_layout = model.layout
+    return whole
 
 
 @contextmanager
@@ -190,29 +205,38 @@ def planted(method: str, *changes: tuple[str, str]) -> Iterator[None]:
         found.__code__ = sound
 
 
-def transfer(model: ModelConfig, kind: str, layout: str) -> dict[str, Any]:
-    """A request's blocks are read from the prefill engine's caches; which are wrong then."""
-    here, there = (side(model, engine, kind, layout) for engine in ("decode", "prefill"))
-    for one in (there, here):
+def transfer(
+    config: ModelConfig, kind: str, layout: str, ranks: int = 1, tokens: int = TOKENS
+) -> dict[str, Any]:
+    """A request's blocks are read from the prefill engine's caches; which are wrong then.
+
+    ranks   of the prefill engine; the decode engine has one
+    tokens  in a block of the decode engine
+    """
+    part = Model(kind, layout, heads=HEADS // ranks)
+    there = [side(config, "prefill", part, rank, ranks) for rank in range(ranks)]
+    here = side(config, "decode", Model(kind, layout, tokens=tokens))
+    for number, one in enumerate([here, *there]):
         one.worker.register_kv_caches(one.caches)
-    fill(there.caches)
-    said = msgspec.msgpack.decode(
-        there.worker.xfer_handshake_metadata.agent_metadata_bytes, type=NixlAgentMetadata
-    )
+        fill(one.caches, number)
     worker = here.worker
-    worker._remote_agents["prefill"][0, 0] = worker.add_remote_agent(said, 0, 1, 1)
-    there.worker.nixl_wrapper.add_remote_agent(worker.nixl_wrapper.get_agent_metadata())
-    groups = len(here.plan.kv_cache_groups)
-    step = NixlConnectorMetadata()
+    for rank, one in enumerate(there):
+        said = msgspec.msgpack.decode(
+            one.worker.xfer_handshake_metadata.agent_metadata_bytes, type=NixlAgentMetadata
+        )
+        worker._remote_agents["prefill"][0, rank] = worker.add_remote_agent(said, rank, ranks, 1)
+        one.worker.nixl_wrapper.add_remote_agent(worker.nixl_wrapper.get_agent_metadata())
+    groups, step = len(here.plan.kv_cache_groups), NixlConnectorMetadata()
     step.add_new_req_to_recv(
         "request",
-        INTO[:groups],
+        [blocks[: len(blocks) * TOKENS // tokens] for blocks in INTO[:groups]],
         {
             "remote_block_ids": READ[:groups],
             "remote_engine_id": "prefill",
             "remote_request_id": "the same",
             "remote_host": "localhost",
             "remote_port": 1,
+            "tp_size": ranks,
         },
         awaiting_kvs=True,
     )
@@ -224,38 +248,43 @@ def transfer(model: ModelConfig, kind: str, layout: str) -> dict[str, Any]:
         "arrived": sorted(results.finished_recving - results.failed_recving),
         "failed": sorted(results.failed_recving),
         "regions": len(worker.region_names),
-        "wrong": list(differing(here, there)),
+        "wrong": list(differing(here, there, tokens // TOKENS)),
     }
 
 
-def fill(caches: dict[str, torch.Tensor]) -> None:
-    seed = torch.Generator().manual_seed(7)
-    for storage in {
-        c.untyped_storage().data_ptr(): c.untyped_storage() for c in caches.values()
-    }.values():
+def fill(caches: dict[str, torch.Tensor], number: int) -> None:
+    """Any bytes, others for each number."""
+    seed = torch.Generator().manual_seed(number)
+    storages = {c.untyped_storage().data_ptr(): c.untyped_storage() for c in caches.values()}
+    for storage in storages.values():
         content = torch.tensor([], dtype=torch.uint8).set_(storage)
         content.copy_(torch.randint(0, 256, content.shape, generator=seed, dtype=torch.uint8))
 
 
-def differing(here: Side, there: Side) -> Iterator[tuple[str, int]]:
+def differing(here: Side, there: list[Side], parts: int) -> Iterator[tuple[str, int]]:
+    """Layers and blocks of the decode engine. The prefill engine's ranks have their heads each,
+    its blocks are that part of a block here."""
     for number, group in enumerate(here.plan.kv_cache_groups):
         for name in group.layer_names:
-            for source, block in zip(READ[number], INTO[number], strict=True):
-                mine, theirs = here.caches[name][block], there.caches[name][source]
-                if (
-                    mine.contiguous()
-                    .view(torch.uint8)
-                    .ne(theirs.contiguous().view(torch.uint8))
-                    .any()
-                ):
+            for at, source in enumerate(READ[number]):
+                block = INTO[number][at // parts]
+                theirs = torch.cat([one.caches[name][source] for one in there])
+                tokens = theirs.shape[1]
+                first = at % parts * tokens
+                mine = here.caches[name][block][:, first : first + tokens]
+                if not torch.equal(as_bytes(mine), as_bytes(theirs)):
                     yield name, block
 
 
-Transfer = Callable[[str, str], dict[str, Any]]
+def as_bytes(part: torch.Tensor) -> torch.Tensor:
+    return part.contiguous().view(torch.uint8)
 
 
-def right(kind: str, layout: str) -> Callable[[Transfer], dict[str, Any]]:
-    return lambda transfer: transfer(kind, layout)
+Transfer = Callable[..., dict[str, Any]]
+
+
+def right(kind: str, layout: str, **more: int) -> Callable[[Transfer], dict[str, Any]]:
+    return lambda transfer: transfer(kind, layout, **more)
 
 
 def wrong(
@@ -281,6 +310,11 @@ SCENARIOS = {
     "latent and indexer": right("indexed", "LBHNC"),
     "attention and state": right("state", "LBHNC"),
     "a group in host memory": right("host", "LBHNC"),
+    "two ranks to one": right("uniform", "LBHNC", ranks=2),
+    "rows of two ranks to one": right("uniform", "BLHNC", ranks=2),
+    "two ranks to one, two groups": right("sliding", "LBHNC", ranks=2),
+    "blocks twice as long": right("uniform", "LBHNC", tokens=2 * TOKENS),
+    "rows of blocks twice as long": right("uniform", "BLHNC", tokens=2 * TOKENS),
     "groups of unequal pages share rows": right("wide", "BLHNC"),
     "one stride for all regions": wrong(
         "host",
@@ -321,7 +355,7 @@ SCENARIOS = {
 def main(*names: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "config.json").write_text(json.dumps(MODEL))
-        model = ModelConfig(
+        config = ModelConfig(
             model=folder,
             tokenizer=folder,
             skip_tokenizer_init=True,
@@ -329,16 +363,16 @@ def main(*names: str) -> None:
             enforce_eager=True,
             max_model_len=1024,
         )
-        with set_current_vllm_config(vllm_config(model, "decode", "LBHNC")):
+        with set_current_vllm_config(vllm_config(config, "decode", Model("uniform", "LBHNC"))):
             init_distributed_environment(1, 0, f"file://{folder}/group", 0, "gloo")
             initialize_model_parallel(1, 1)
-    print(json.dumps([outcome(model, name) for name in names or SCENARIOS]), flush=True)
+    print(json.dumps([outcome(config, name) for name in names or SCENARIOS]), flush=True)
 
 
-def outcome(model: ModelConfig, name: str) -> dict[str, Any]:
+def outcome(config: ModelConfig, name: str) -> dict[str, Any]:
     before = len(told())
     try:
-        found = SCENARIOS[name](lambda kind, layout: transfer(model, kind, layout))
+        found = SCENARIOS[name](partial(transfer, config))
     except Exception as error:
         found = {"error": f"{type(error).__name__}: {error}"}
     return {"scenario": name, **found, "violations": told()[before:]}
