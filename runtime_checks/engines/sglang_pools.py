@@ -158,7 +158,6 @@ def _claim(
         )
     part = _part_of_stack(here, address, length)
     layer = _layer(pool, here, part)
-    dimension = 0 if part is None else 1
     name = here.role if layer is None else f"layer {layer} {here.role}"
     at = here.index if part is None else part
     return Claim(
@@ -170,9 +169,8 @@ def _claim(
         layer=layer,
         role=here.role,
         page_size=_whole(getattr(pool, "page_size", None)) if list_name == "kv" else None,
-        slot_rows=slot_rows(pool, here, dimension, list_name),
-        slot_dimension=dimension,
-        tensor=here.tensor,
+        slot_rows=slot_rows(pool, here, part is not None, list_name),
+        tensor=here.tensor if part is None else here.tensor.part(part),
     )
 
 
@@ -207,10 +205,10 @@ def _part_of_stack(here: Held, address: int, length: int) -> int | None:
     return (address - tensor.address) // tensor.strides[0]
 
 
-def slot_rows(pool: Any, here: Held, dimension: int, list_name: str) -> int | None:
+def slot_rows(pool: Any, here: Held, stacked: bool, list_name: str) -> int | None:
     """Rows of a slot. None where the pool's attributes do not tell: then only whole rows are asked
     for."""
-    if dimension or list_name == "aux":
+    if stacked or list_name == "aux":
         return 1
     if list_name in _ROWS:
         return _whole(getattr(pool, _ROWS[list_name], None))

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from math import prod
 from typing import Final
 
@@ -46,6 +46,7 @@ def faults(pool: Pool) -> Iterator[tuple[Claim, Breach]]:
             else:
                 yield claim, found
         yield from _overlapping(sound, shared=pool.shared)
+        yield from _listed_twice(pool, sound)
         if len(sound) == len(members):
             name = members[0][1].list
             yield from left_out(sound, [cache for cache in pool.caches if cache.list == name])
@@ -114,7 +115,7 @@ def _past_end(number: int, claim: Claim, tensor: Tensor) -> Breach | None:
 
 def _item_length(number: int, claim: Claim, tensor: Tensor) -> Breach | None:
     """A slot is so many rows of its tensor; where the adapter cannot say how many, whole ones."""
-    row = tensor.strides[claim.slot_dimension] if tensor.shape else tensor.element_size
+    row = tensor.strides[0] if tensor.shape else tensor.element_size
     given, rows = claim.item_length, claim.slot_rows
     if claim.moved > given:
         return Breach(
@@ -135,7 +136,7 @@ def _item_length(number: int, claim: Claim, tensor: Tensor) -> Breach | None:
             what = f"a slot is {rows} rows of {row} bytes, {wanted} bytes"
     code, formula, guess = None, "item length = rows of a slot x bytes of a row", ""
     size = tensor.element_size
-    held = size * prod(tensor.shape[claim.slot_dimension + 1 :])
+    held = size * prod(tensor.shape[1:])
     other = next((s for s in SIZES if s != size and given * size == wanted * s), None)
     if rows is not None and held < row and given == rows * held:
         code, formula = CONTIGUOUS
@@ -157,10 +158,9 @@ def _item_length(number: int, claim: Claim, tensor: Tensor) -> Breach | None:
 
 def _layout(number: int, claim: Claim, tensor: Tensor) -> Breach | None:
     """Rows that reach into each other make no slots, whatever their number."""
-    at = claim.slot_dimension
-    if not tensor.shape or tensor.shape[at] < 2:
+    if not tensor.shape or tensor.shape[0] < 2:
         return None
-    row, reach = tensor.strides[at], tensor.reach(at + 1)
+    row, reach = tensor.strides[0], tensor.reach(1)
     if reach <= row:
         return None
     return Breach(
@@ -196,6 +196,43 @@ def _overlapping(claims: Sequence[Numbered], *, shared: bool) -> Iterator[tuple[
             yield claim, _meeting(before, (number, claim))
         if before is None or claim.end > before[1].end:
             before = (number, claim)
+
+
+def _listed_twice(pool: Pool, claims: Sequence[Numbered]) -> Iterator[tuple[Claim, Breach]]:
+    """Regions that are another one over again, while a tensor like theirs beside it is in no
+    region: layers that share a cache leave none over."""
+    said = {claim.address for claim in pool.claims}
+    first: dict[tuple[int, int], int] = {}
+    for number, claim in claims:
+        before = first.setdefault((claim.address, claim.length), number)
+        if before == number or not claim.length or claim.tensor is None:
+            continue
+        like = [
+            (name, tensor)
+            for name, tensor in pool.tensors
+            if (tensor.shape[1:], tensor.dtype) == (claim.tensor.shape[1:], claim.tensor.dtype)
+        ]
+        own = next((name for name, tensor in like if tensor == claim.tensor), "")
+        left = (
+            name
+            for name, tensor in like
+            if tensor.reach() and tensor.address not in said and _alike(name, own)
+        )
+        for name in islice(left, 1):
+            breach = Breach(
+                REGION_OVERLAP,
+                f"{called(number, claim)} is {claim.list} region {before} over again, and {name} "
+                f"of {pool.name} is in no region",
+                {"region": number, "is region": before},
+                place(number, claim, 0),
+            )
+            yield claim, breach
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether they are entries of lists of one object: "swa.k_buffer[2]" and "swa.v_buffer[3]"."""
+    lists = one.endswith("]") and other.endswith("]")
+    return lists and one.rpartition(".")[0] == other.rpartition(".")[0]
 
 
 def _meeting(first: Numbered, second: Numbered) -> Breach:

@@ -18,8 +18,8 @@ class Claim:
     address, length, item_length  bytes, as the engine has them
     transfer_length  bytes moved of each slot; None: the item length
     layer, role, page_size, group  as those of `kvlint.geometry.Region`
-    slot_rows        entries of the tensor's dimension `slot_dimension` that one slot is; None
-                     where the adapter cannot know
+    slot_rows        entries of the tensor's first dimension that one slot is; None where the
+                     adapter cannot know
     tensor           that holds it; None: looked for by address
     kind, device     of its memory, where no tensor is at hand
     """
@@ -35,7 +35,6 @@ class Claim:
     page_size: int | None = None
     group: str | None = None
     slot_rows: int | None = None
-    slot_dimension: int = 0
     tensor: Tensor | None = None
     kind: str | None = None
     device: int | None = None

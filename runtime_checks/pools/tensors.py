@@ -6,7 +6,7 @@ torch is never imported here. Where no program has imported it, nothing is a ten
 import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, Final, Generic, TypeVar
 
@@ -68,6 +68,11 @@ class Tensor:
             0 if on_host else device.index or 0,
             storage_gone(tensor),
         )
+
+    def part(self, index: int) -> "Tensor":
+        """One entry of the first dimension."""
+        address = self.address + index * self.strides[0]
+        return replace(self, address=address, shape=self.shape[1:], strides=self.strides[1:])
 
     def reach(self, first: int = 0) -> int:
         """Bytes from the first element to the end of the last, of the dimensions from `first` on;

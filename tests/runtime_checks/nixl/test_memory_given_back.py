@@ -39,7 +39,7 @@ def test_a_longer_pool_may_be_where_a_shorter_one_was(arm, memory, whose):
     pool = [tensor(16)]
     agent = one.name if whose == "the agent" else None
     runtime_checks.guard_pool(pool, name="short", agent=agent)
-    with pytest.raises(Violation, match="declared region 'short.*' ends after 16"):
+    with pytest.raises(Violation, match="ends after 16: local region"):
         use(one, other)
     del pool
     gc.collect()

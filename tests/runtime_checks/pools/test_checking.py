@@ -156,7 +156,7 @@ def test_halves_of_one_page_do_not_overlap_and_neighbours_that_do_are_told(found
 
 
 def test_a_cache_that_two_layers_share_is_no_overlap(found, tensors):
-    assert found(claims([tensors[0], tensors[0], tensors[1]])) == []
+    assert found(claims([tensors[0], tensors[0], tensors[1]]), tensors[:2]) == []
 
 
 def test_regions_of_different_lists_may_share_bytes(found, tensors):
@@ -247,3 +247,18 @@ def test_no_memory_that_is_registered_beside_or_twice_makes_a_region_registered(
     assert list(registered_in_part([region], twice)) == []
     (breach,) = registered_in_part([region], [*beside, *twice[3:5], ("DRAM", 4864, 256, 0)])
     assert breach.values["bytes registered"] == 4300 - 4096
+
+
+def test_a_layer_told_with_the_tensor_of_another_leaves_its_own_over(found, torch):
+    like = [torch.zeros((40, 2, 8), dtype=torch.bfloat16) for _ in range(3)]
+    said = claims([like[0], like[0], like[2]])
+    (breach,) = found(said, like)
+    assert breach.check.name == "region-overlap"
+    assert breach.message == (
+        "kv region 1 'layer 1 key' (layer 1) is kv region 0 over again, and ['keys'][1] of Pool is "
+        "in no region"
+    )
+    assert breach.place is not None
+    assert breach.place.region == 1
+    # A tensor of another shape is for something else.
+    assert found(said, [like[0], like[2], torch.zeros((40, 4, 8), dtype=torch.bfloat16)]) == []
