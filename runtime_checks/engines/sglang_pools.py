@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from kvlint.runtime_checks.checks import POOL_LISTS, Breach
 from kvlint.runtime_checks.pools.claims import Claim, Pool
-from kvlint.runtime_checks.pools.tensors import Around, Tensor, is_tensor, tensors_in
+from kvlint.runtime_checks.pools.tensors import Around, Tensor, attribute, is_tensor, tensors_in
 
 PACKAGE: Final = "sglang"
 
@@ -103,7 +103,7 @@ class Held:
         found = _RATIO.search(self.path)
         if found is not None:
             return int(found[1] or found[2])
-        ratios = (_whole(getattr(holder, "ratio", None)) for holder in reversed(self.holders))
+        ratios = (_whole(attribute(holder, "ratio", None)) for holder in reversed(self.holders))
         return next((ratio for ratio in ratios if ratio is not None), None)
 
     @property
@@ -123,7 +123,7 @@ def _held(pool: Any, path: str, tensor: Tensor) -> Held:
     for name, key in _STEP.findall(path):
         if name:
             names.append(name)
-            thing, index = getattr(thing, name, None), None
+            thing, index = attribute(thing, name, None), None
         else:
             thing, index = _part(thing, key)
         if hasattr(thing, "__dict__") and not is_tensor(thing):
@@ -132,10 +132,14 @@ def _held(pool: Any, path: str, tensor: Tensor) -> Held:
 
 
 def _part(thing: Any, key: str) -> tuple[Any, int | None]:
-    if isinstance(thing, Mapping):
-        return next((part for name, part in thing.items() if repr(name) == key), None), None
-    number = int(key)
-    return thing[number], number
+    try:
+        if isinstance(thing, Mapping):
+            parts = list(thing.items())
+            return next((part for name, part in parts if repr(name) == key), None), None
+        return thing[int(key)], int(key)
+    except Exception:
+        # Another thread has changed it since.
+        return None, None
 
 
 def _claim(
@@ -168,7 +172,7 @@ def _claim(
         item_length=item_length,
         layer=layer,
         role=here.role,
-        page_size=_whole(getattr(pool, "page_size", None)) if list_name == "kv" else None,
+        page_size=_whole(attribute(pool, "page_size", None)) if list_name == "kv" else None,
         slot_rows=slot_rows(pool, here, part is not None, list_name),
         tensor=here.tensor if part is None else here.tensor.part(part),
     )
@@ -197,7 +201,7 @@ def _part_of_stack(here: Held, address: int, length: int) -> int | None:
     tensor = here.tensor
     if len(tensor.shape) < 2 or not tensor.strides[0]:
         return None
-    sizes = (_whole(getattr(holder, "size", None)) for holder in reversed(here.holders))
+    sizes = (_whole(attribute(holder, "size", None)) for holder in reversed(here.holders))
     size = next((size for size in sizes if size is not None), None)
     layers, slots = tensor.shape[:2]
     if size is None or slots != size + 1 or (layers == slots and length >= tensor.reach()):
@@ -211,25 +215,25 @@ def slot_rows(pool: Any, here: Held, stacked: bool, list_name: str) -> int | Non
     if stacked or list_name == "aux":
         return 1
     if list_name in _ROWS:
-        return _whole(getattr(pool, _ROWS[list_name], None))
+        return _whole(attribute(pool, _ROWS[list_name], None))
     if "unified_kv_pool" in here.names:
         # Rows of the window come first, each a slot; pages of compressed entries follow.
         ratio = _unified_ratio(pool, here)
-        pages = _whole(getattr(pool, "page_size", None))
+        pages = _whole(attribute(pool, "page_size", None))
         if "ring" in list_name:
             return 1
         return pages // ratio if pages and ratio else None
     for holder in reversed(here.holders):
-        ring = _whole(getattr(holder, "ring_size", None))
+        ring = _whole(attribute(holder, "ring_size", None))
         if ring is not None:
             return _rows_of_state(holder, ring, list_name)
     rows = here.tensor.shape[0] if here.tensor.shape else 0
     for holder in reversed(here.holders):
-        size = _whole(getattr(holder, "size", None))
-        page = _whole(getattr(holder, "page_size", None))
+        size = _whole(attribute(holder, "size", None))
+        page = _whole(attribute(holder, "page_size", None))
         if size is None or not page:
             continue
-        found = rows_of_page(rows, size, page, getattr(holder, "global_page_size", page))
+        found = rows_of_page(rows, size, page, attribute(holder, "global_page_size", page))
         return None if found is None else found * _pages_of_slot(pool, here, holder, page)
     return None
 
@@ -248,11 +252,11 @@ def rows_of_page(rows: int, size: int, page: int, padding: int) -> int | None:
 def _pages_of_slot(pool: Any, here: Held, holder: Any, page: int) -> int:
     """A slot is one page of the whole pool's; where the part of the pool that compresses, or the
     window, has smaller pages of its own, several of these."""
-    ratio, whole = here.ratio, _whole(getattr(pool, "page_size", None))
+    ratio, whole = here.ratio, _whole(attribute(pool, "page_size", None))
     if holder is pool or whole is None:
         return 1
     if any("swa" in name or name == "request_window" for name in here.names[:-1]):
-        whole = _whole(getattr(pool, "swa_page_size", None)) or page
+        whole = _whole(attribute(pool, "swa_page_size", None)) or page
         return max(1, whole // page)
     return max(1, whole // ratio // page) if ratio else 1
 
@@ -262,9 +266,9 @@ def _rows_of_state(holder: Any, ring: int, list_name: str) -> int | None:
     what one compressed entry is made of."""
     if list_name == "state":
         return ring
-    if getattr(holder, "online", False):
+    if attribute(holder, "online", False):
         return 1
-    ratio = _whole(getattr(holder, "ratio", None))
+    ratio = _whole(attribute(holder, "ratio", None))
     return ring if ratio == 2 else ratio
 
 
@@ -275,10 +279,10 @@ def _unified_ratio(pool: Any, here: Held) -> int | None:
 
 def _stage_ratios(pool: Any) -> Sequence[int]:
     """The ratio of each layer of this stage of a pool that compresses."""
-    ratios = getattr(pool, "compression_ratios", None)
+    ratios = attribute(pool, "compression_ratios", None)
     if not isinstance(ratios, (list, tuple)):
         return ()
-    return ratios[getattr(pool, "_stage_start", 0) : getattr(pool, "_stage_end", len(ratios))]
+    return ratios[attribute(pool, "_stage_start", 0) : attribute(pool, "_stage_end", len(ratios))]
 
 
 def _layer(pool: Any, here: Held, part: int | None) -> int | None:
@@ -286,7 +290,7 @@ def _layer(pool: Any, here: Held, part: int | None) -> int | None:
     index = here.index if part is None else part
     if index is None:
         return None
-    start = _whole(getattr(pool, "_stage_start", None))
+    start = _whole(attribute(pool, "_stage_start", None))
     stage = _stage_ratios(pool)
     if stage:
         of_ratio = [at for at, ratio in enumerate(stage) if ratio == here.ratio]
@@ -297,7 +301,7 @@ def _layer(pool: Any, here: Held, part: int | None) -> int | None:
     ids = next(_layer_ids(here, part is not None), None)
     if ids is not None or part is not None:
         return ids[index] if ids and index < len(ids) else None
-    first = getattr(here.holders[-1], "start_layer", getattr(pool, "start_layer", 0))
+    first = attribute(here.holders[-1], "start_layer", attribute(pool, "start_layer", 0))
     return index + (_whole(first) or 0)
 
 
@@ -317,10 +321,10 @@ def _layer_ids(here: Held, stacked: bool) -> Iterator[Sequence[int]]:
         elif "index_k_pool" in here.names:
             kept = ("sparse_layer_id_mapping",)
         for name in kept:
-            ids = getattr(holder, name, None)
+            ids = attribute(holder, name, None)
             if ids:
                 yield list(ids)
-        mapping = getattr(holder, "layers_mapping", None)
+        mapping = attribute(holder, "layers_mapping", None)
         if mapping and not stacked:
             yield [layer for layer, (_, window) in mapping.items() if window == is_window]
 

@@ -5,7 +5,7 @@ torch is never imported here. Where no program has imported it, nothing is a ten
 
 import sys
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, Final, Generic, TypeVar
@@ -15,6 +15,7 @@ T = TypeVar("T")
 # A pool holds a few tensors a layer. What holds more is no pool, or goes round in circles.
 MOST: Final = 100_000
 DEEPEST: Final = 6
+_PLAIN: Final = frozenset({int, float, bool, str, bytes, type(None)})
 
 Gone = Callable[[], bool]
 """Whether memory has been given back: what lies there later is another's."""
@@ -173,13 +174,23 @@ def _is_in(thing: object, within: Sequence[str]) -> bool:
     return any(module == name or module.startswith(f"{name}.") for name in within)
 
 
-def _parts(name: str, thing: object) -> Iterator[tuple[str, object]]:
-    if isinstance(thing, Mapping):
-        for key, part in list(thing.items()):
-            yield f"{name}[{key!r}]", part
-    elif isinstance(thing, (list, tuple)):
-        for at, part in enumerate(thing):
-            yield f"{name}[{at}]", part
-    else:
-        for key, part in list(getattr(thing, "__dict__", {}).items()):
-            yield f"{name}.{key}" if name else str(key), part
+def attribute(thing: object, name: str, otherwise: Any = None) -> Any:
+    """Of an object of the program's own, which may raise anything for it."""
+    try:
+        return getattr(thing, name, otherwise)
+    except Exception:
+        return otherwise
+
+
+def _parts(name: str, thing: object) -> list[tuple[str, object]]:
+    """Those that may hold tensors: free slots, say, are a million numbers. None of a mapping that
+    cannot be gone through."""
+    if isinstance(thing, (list, tuple)):
+        return [(f"{name}[{at}]", p) for at, p in enumerate(thing) if type(p) not in _PLAIN]
+    try:
+        if isinstance(thing, Mapping):
+            return [(f"{name}[{key!r}]", part) for key, part in list(thing.items())]
+        own = list(attribute(thing, "__dict__", {}).items())
+    except Exception:
+        return []
+    return [(f"{name}.{key}" if name else str(key), part) for key, part in own]

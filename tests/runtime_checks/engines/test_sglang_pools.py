@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("numpy", reason="the wheel numpy is missing")
 
 from kvlint.runtime_checks.engines import sglang
+from kvlint.runtime_checks.engines.sglang_pools import read
 from kvlint.runtime_checks.hooking import Hooks
 from kvlint.runtime_checks.policy import Policy
 from kvlint.runtime_checks.pools.watching import Pools
@@ -213,3 +214,18 @@ def test_a_class_that_must_be_there_and_is_not_is_told_in_the_status(hooks, poli
     assert hooks.status == {
         "sglang.SWAKVPool.get_contiguous_buf_infos": "missing: this version has none"
     }
+
+
+@pytest.mark.parametrize("name", ["size", "start_layer"])
+def test_attributes_that_raise_tell_nothing_and_switch_nothing_off(pools, torch, name):
+    def raising(_: Any) -> Any:
+        raise RuntimeError
+
+    sealed = property(raising, lambda *_: None)
+    cls = type("Sealed", (shaped.Pages,), {name: sealed, "__module__": shaped.Pages.__module__})
+    pool = cls(torch)
+    addresses, lengths, item_lengths = pool.get_contiguous_buf_infos()
+    assert found(pools) == []
+    lengths[1] *= 2
+    pools.look(read(pool, (addresses, lengths, item_lengths), "kv"), "said")
+    assert [check for check, *_ in found(pools)] == ["pool-length"]

@@ -262,3 +262,23 @@ def test_a_layer_told_with_the_tensor_of_another_leaves_its_own_over(found, torc
     assert breach.place.region == 1
     # A tensor of another shape is for something else.
     assert found(said, [like[0], like[2], torch.zeros((40, 4, 8), dtype=torch.bfloat16)]) == []
+
+
+def test_what_an_object_raises_hides_nothing_of_the_rest(torch):
+    class Closed(dict[str, Any]):
+        def items(self) -> Any:
+            raise RuntimeError
+
+    class Pool:
+        def __init__(self) -> None:
+            self.closed, self.free = Closed(), [0, 1, True, "2", None]
+            self.keys = [torch.zeros(2, 4)]
+            self.sealed = Sealed()
+
+    class Sealed:
+        @property
+        def __dict__(self) -> Any:
+            raise RuntimeError
+
+    names = [name for name, _ in tensors_in(Pool(), [Pool.__module__])]
+    assert names == ["keys[0]"]
