@@ -160,7 +160,10 @@ def side(config: ModelConfig, engine: str, model: Model, rank: int = 0, ranks: i
         patch.object(base_worker, "get_tensor_model_parallel_rank", lambda: rank),
         patch.object(base_worker, "get_tensor_model_parallel_world_size", lambda: ranks),
     ):
-        return Side(NixlPullConnectorWorker(whole, engine, plan), plan, caches)
+        worker = NixlPullConnectorWorker(whole, engine, plan)
+    # The rest of the model's config is of a Llama, whatever its layers are here.
+    worker.use_mla = model.kind in ("latent", "indexed")
+    return Side(worker, plan, caches)
 
 
 def vllm_config(config: ModelConfig, engine: str, model: Model) -> VllmConfig:
