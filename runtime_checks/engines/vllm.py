@@ -4,7 +4,7 @@ right before it prepares a list of them, and those that its peers say they have.
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType, ModuleType
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -68,6 +68,22 @@ def install(module: ModuleType, hooks: Hooks, pools: Pools) -> None:
             hooks.put(f"{ENGINE}.{name}", owner, method, make, optional=method in _SINCE)
 
 
+@dataclass(eq=False)
+class Read:
+    """What a worker has registered.
+
+    names  of its regions
+    sound  those that nothing is wrong with: what is said wrongly of one would be held against
+           its neighbours
+    """
+
+    caches: Sequence[Cache]
+    claims: Sequence[Claim]
+    names: Sequence[str]
+    sound: Sequence[Claim]
+    states: Sequence[Claim] = ()
+
+
 class Around:
     """Makes what stands around each method.
 
@@ -77,12 +93,8 @@ class Around:
 
     def __init__(self, pools: Pools) -> None:
         self._pools = pools
-        self._caches: WeakKeyDictionary[Any, list[Cache]] = WeakKeyDictionary()
         self._given: WeakKeyDictionary[Any, Mapping[str, Any]] = WeakKeyDictionary()
-        self._claims: WeakKeyDictionary[Any, Sequence[Claim]] = WeakKeyDictionary()
-        self._sound: WeakKeyDictionary[Any, Sequence[Claim]] = WeakKeyDictionary()
-        self._states: WeakKeyDictionary[Any, Sequence[Claim]] = WeakKeyDictionary()
-        self._names: WeakKeyDictionary[Any, Sequence[str]] = WeakKeyDictionary()
+        self._read: WeakKeyDictionary[Any, Read] = WeakKeyDictionary()
 
     def register_kv_caches(self, original: Method) -> Method:
         def register_kv_caches(worker: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -138,29 +150,27 @@ class Around:
     def compute_desc_ids(self, original: Method) -> Method:
         def computed(worker: Any, blocks: Any, /, *args: Any, **kwargs: Any) -> Any:
             indices = original(worker, blocks, *args, **kwargs)
-            if worker in self._claims and self._pools.policy.armed("pools"):
+            if worker in self._read and self._pools.policy.armed("pools"):
                 self._pools.ask(indices, functools.partial(asked_of, worker, blocks, kwargs))
             return indices
 
         return _named(computed, "block_ids")
 
     def _look(self, worker: Any, given: Mapping[str, Any]) -> None:
-        call = "register_kv_caches"
-        caches = self._caches[worker] = caches_of(worker, given)
+        caches = caches_of(worker, given)
         lists = of_worker(worker, caches)
-        claims = self._claims[worker] = claims_of(lists, worker, caches)
-        self._names[worker] = lists.names
-        # What is said wrongly of one region would be held against its neighbours.
+        claims = claims_of(lists, worker, caches)
         pool = pool_of(claims, caches, lists.uneven("the worker"))
-        self._sound[worker] = self._pools.look(pool, call, owner=worker)
-        self._declare(worker, self._sound[worker])
+        sound = self._pools.look(pool, "register_kv_caches", owner=worker)
+        self._read[worker] = Read(caches, claims, lists.names, sound)
+        self._declare(worker, sound)
 
     def _look_at_states(self, worker: Any, rows: Any) -> None:
-        claims, caches = self._claims[worker], self._caches[worker]
-        states = states_of(rows, claims, worker, caches)
-        self._states[worker] = states
-        sound = self._pools.look(pool_of(states, caches), "_build_mamba_local", owner=worker)
-        self._declare(worker, [*self._sound[worker], *sound])
+        read = self._read[worker]
+        states = read.states = states_of(rows, read.claims, worker, read.caches)
+        pool = pool_of(states, read.caches)
+        sound = self._pools.look(pool, "_build_mamba_local", owner=worker)
+        self._declare(worker, [*read.sound, *sound])
 
     def _declare(self, worker: Any, claims: Sequence[Claim]) -> None:
         self._pools.declare(
@@ -175,24 +185,25 @@ class Around:
         name = self._pools.agent_of(said.agent_metadata)
         if name is None:
             return
-        lists = of_peer(worker, said, self._names.get(worker, ()))
+        ours = self._read.get(worker)
+        lists = of_peer(worker, said, ours.names if ours else ())
         uneven = lists.uneven(f"what {name} says")
         if uneven is not None:
             self._pools.tell(uneven, "add_remote_agent", worker.nixl_wrapper.name)
         claims = claims_of(lists, worker)
         if rows is not None:
-            claims += self._as_ours(worker, states_of(rows, claims, worker))
+            claims += _named_as(ours.states if ours else (), states_of(rows, claims, worker))
         self._pools.declare_peer(name, claims)
 
-    def _as_ours(self, worker: Any, states: list[Claim]) -> list[Claim]:
-        """A peer tells nothing of its states; they are as many as ours, in our order."""
-        ours = self._states.get(worker, ())
-        if len(ours) != len(states):
-            return states
-        return [
-            replace(theirs, name=one.name, layer=one.layer, role=one.role)
-            for theirs, one in zip(states, ours, strict=True)
-        ]
+
+def _named_as(ours: Sequence[Claim], theirs: list[Claim]) -> list[Claim]:
+    """A peer tells nothing of its states; they are as many as ours, in our order."""
+    if len(ours) != len(theirs):
+        return theirs
+    return [
+        replace(their, name=our.name, layer=our.layer, role=our.role)
+        for their, our in zip(theirs, ours, strict=True)
+    ]
 
 
 def _named(method: Method, parameter: str) -> Method:

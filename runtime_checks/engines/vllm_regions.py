@@ -6,8 +6,10 @@ region that groups share; models with state have descriptors of their own for th
 state, over the memory that attention has as well.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from kvlint.runtime_checks.asking import Asked
@@ -15,6 +17,7 @@ from kvlint.runtime_checks.checks import POOL_LISTS, Breach
 from kvlint.runtime_checks.engines.vllm_caches import layer_and_role, rows_of
 from kvlint.runtime_checks.folding import fold
 from kvlint.runtime_checks.pools.claims import Cache, Claim, Pool
+from kvlint.runtime_checks.pools.tensors import Tensor
 
 SHARED: Final = -1
 _KINDS: Final = ("attention", "scratch", "state", "replicated")
@@ -33,6 +36,7 @@ class Lists:
     names      of the region's first layer
     kinds      memory kind as NIXL has it
     device     of what is not in host memory
+    tokens     in a block
     halves     whether keys are the first half of each block, values the second, moved apart
     """
 
@@ -44,6 +48,7 @@ class Lists:
     names: Sequence[str]
     kinds: Sequence[str]
     device: int
+    tokens: int
     halves: bool
 
     def uneven(self, whose: str) -> Breach | None:
@@ -74,6 +79,7 @@ def of_worker(worker: Any, caches: Sequence[Cache]) -> Lists:
         list(names),
         list(getattr(worker, "region_mem_types", ()) or [worker.nixl_memory_type] * len(addresses)),
         worker.device_id,
+        worker.block_size,
         _halves(worker),
     )
 
@@ -96,6 +102,7 @@ def of_peer(worker: Any, said: Any, names: Sequence[str]) -> Lists:
         list(getattr(said, "region_names", None) or names),
         list(kinds or [worker.nixl_memory_type] * len(addresses)),
         said.device_id,
+        said.block_size,
         _halves(worker),
     )
 
@@ -135,7 +142,7 @@ def claims_of(lists: Lists, worker: Any, caches: Sequence[Cache] = ()) -> list[C
     """
     named: dict[str, int] = {}
     found: list[Claim] = []
-    scratch = set(getattr(worker, "_scratch_region_indices", ()))
+    scratch = set(worker._scratch_region_indices if _has_state(worker) else ())
     routed = bool(getattr(worker, "_transfer_layer_group_ids", ()))
     rows = zip(lists.addresses, lists.lengths, lists.strides, lists.counts, strict=False)
     for number, (address, length, stride, count) in enumerate(rows):
@@ -156,14 +163,15 @@ def claims_of(lists: Lists, worker: Any, caches: Sequence[Cache] = ()) -> list[C
             transfer_length=length,
             layer=layer,
             role=f"{role} part {part}",
-            page_size=getattr(worker, "block_size", None),
+            page_size=lists.tokens,
             group="scratch" if number in scratch else None if group == SHARED else _group(group),
             slot_rows=1,
             kind=kind,
             device=0 if kind == "DRAM" else lists.device,
         )
         found += _halved(claim) if lists.halves else [claim]
-    return [_in_its_rows(claim, caches) for claim in found]
+    rows_for = lru_cache(partial(_sorted_rows, tuple(caches)))
+    return [_in_its_rows(claim, rows_for(claim.item_length, claim.moved)) for claim in found]
 
 
 def _at(values: Sequence[Any], number: int, otherwise: Any) -> Any:
@@ -190,22 +198,30 @@ def _halved(claim: Claim) -> list[Claim]:
     ]
 
 
-def _in_its_rows(claim: Claim, caches: Sequence[Cache]) -> Claim:
-    """With the rows of a cache that it is over: those that begin where it does and have its
-    bytes, else that begin there, else that hold its first byte."""
-    rows = [row for cache in caches for row in rows_of(cache, claim.item_length, claim.moved)]
-    around = [row for row in rows if row.address <= claim.address < row.end]
-    if not around:
-        return claim
-    best = min(
-        around,
-        key=lambda row: (
-            claim.address - row.address,
-            row.strides[0] != claim.item_length,
-            abs(row.reach(1) - claim.moved),
-        ),
-    )
+def _sorted_rows(caches: Sequence[Cache], stride: int, moved: int) -> list[Tensor]:
+    rows = [row for cache in caches for row in rows_of(cache, stride, moved)]
+    return sorted(rows, key=lambda row: row.address)
+
+
+def _in_its_rows(claim: Claim, rows: Sequence[Tensor]) -> Claim:
+    """With the rows that it is over: of those that hold its first byte those that begin last, of
+    these such as have its stride, and then its length.
+
+    rows  by address
+    """
+    at = bisect_right(rows, claim.address, key=lambda row: row.address)
+    best: Tensor | None = None
+    for row in reversed(rows[:at]):
+        if best is not None and row.address != best.address:
+            break
+        if row.end > claim.address:
+            fit = _misfit(row, claim)
+            best = row if best is None or fit <= _misfit(best, claim) else best
     return replace(claim, tensor=best)
+
+
+def _misfit(row: Tensor, claim: Claim) -> tuple[bool, int]:
+    return row.strides[0] != claim.item_length, abs(row.reach(1) - claim.moved)
 
 
 def states_of(

@@ -5,7 +5,6 @@ of lengths: what they leave out stays what the memory held before.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -17,13 +16,6 @@ MOST_RUNS: Final = 4096
 
 Span = tuple[int, int]
 """Address of the first byte, and of the one after the last."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Member:
-    number: int
-    claim: Claim
-    spans: list[Span]
 
 
 def runs(cache: Cache) -> list[Span]:
@@ -62,28 +54,30 @@ def left_out(
 
     claims  the regions of one list, each with its number there
     """
+    moved: dict[tuple[str | None, int], list[Span]] = {}
     for cache in caches:
         if not claims or not cache.tensor.shape:
             continue
-        members = [_member(number, claim, cache) for number, claim in claims]
+        key = cache.group, cache.tensor.strides[cache.dimension]
+        if key not in moved:
+            moved[key] = sorted(span for _, claim in claims for span in _moved(claim, *key))
         wanted = runs(cache)
-        missing = _without(wanted, sorted(span for m in members for span in m.spans))
+        missing = _without(wanted, moved[key])
         if missing:
-            near = min(members, key=lambda m: _away(m, missing[0][0]))
-            yield near.claim, _breach(cache, near, wanted, missing)
+            near = min(claims, key=lambda one: _away(one[1], key, missing[0][0]))
+            yield near[1], _breach(cache, near, wanted, missing)
 
 
-def _member(number: int, claim: Claim, cache: Cache) -> _Member:
-    """With what the region moves of entry 0: its slot 0, or the slots that an entry is cut into."""
-    step = cache.tensor.strides[cache.dimension]
+def _moved(claim: Claim, group: str | None, step: int) -> list[Span]:
+    """What the region moves of entry 0 of a cache of that group, whose entries are `step` bytes
+    apart: its slot 0, or the slots that an entry is cut into."""
     item = claim.item_length
-    if claim.group not in (None, cache.group) or item < 1 or step % item or not claim.length:
-        return _Member(number, claim, [])
-    parts = step // item
+    if claim.group not in (None, group) or item < 1 or step % item or not claim.length:
+        return []
     if claim.moved == item:
-        return _Member(number, claim, [(claim.address, claim.address + step)])
-    begins = [claim.address + at * item for at in range(min(parts, MOST_RUNS))]
-    return _Member(number, claim, [(begin, begin + claim.moved) for begin in begins])
+        return [(claim.address, claim.address + step)]
+    begins = [claim.address + at * item for at in range(min(step // item, MOST_RUNS))]
+    return [(begin, begin + claim.moved) for begin in begins]
 
 
 def _without(wanted: Sequence[Span], given: Sequence[Span]) -> list[Span]:
@@ -104,19 +98,20 @@ def _without(wanted: Sequence[Span], given: Sequence[Span]) -> list[Span]:
     return missing
 
 
-def _away(member: _Member, address: int) -> tuple[bool, int]:
-    claim = member.claim
-    return not member.spans, abs(claim.address + claim.moved - address)
+def _away(claim: Claim, key: tuple[str | None, int], address: int) -> tuple[bool, int]:
+    return not _moved(claim, *key), abs(claim.address + claim.moved - address)
 
 
-def _breach(cache: Cache, near: _Member, wanted: list[Span], missing: list[Span]) -> Breach:
+def _breach(
+    cache: Cache, near: tuple[int, Claim], wanted: list[Span], missing: list[Span]
+) -> Breach:
     total = sum(end - begin for begin, end in wanted)
     lost = sum(end - begin for begin, end in missing)
     begin, end = (edge - wanted[0][0] for edge in missing[0])
-    claim = near.claim
+    number, claim = near
     byte = missing[0][0] - claim.address
-    where = Place("local", near.number, claim.name, cache.layer, 0, byte if byte >= 0 else None)
-    named = in_words(Place("local", near.number, claim.name, claim.layer, None, None))
+    where = Place("local", number, claim.name, cache.layer, 0, byte if byte >= 0 else None)
+    named = in_words(Place("local", number, claim.name, claim.layer, None, None))
     whose = f"{cache.name} (layer {cache.layer})" if cache.layer is not None else cache.name
     return Breach(
         SLOT_COVERAGE,

@@ -286,6 +286,7 @@ def test_what_a_peer_says_has_our_names_where_it_tells_none(worker, torch):
         device_id=3,
         num_blocks=9,
         block_lens=[PAGE, PAGE],
+        block_size=TOKENS,
     )
     one._validate_remote_agent_handshake(said, 1)
     assert [(r.name, r.slots, r.device) for r in regions("peer")] == [
