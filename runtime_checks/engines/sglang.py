@@ -53,6 +53,8 @@ def install(module: ModuleType, hooks: Hooks, pools: Pools) -> None:
             sglang_hicache.install(owner, label, hooks, pools)
         if name.endswith(".conn"):
             sglang_managers.install(owner, label, hooks, pools)
+    if name == "disaggregation.nixl.conn":
+        sglang_managers.install_indices(module, "sglang.conn", hooks, pools)
     for where, (owner_name, method) in _EXPECTED.items():
         if name.partition(".")[2] == where and f"sglang.{owner_name}.{method}" not in hooks.status:
             hooks.put(f"sglang.{owner_name}", None, method, lambda original: original)
@@ -60,7 +62,7 @@ def install(module: ModuleType, hooks: Hooks, pools: Pools) -> None:
 
 def may_hook(method: str) -> bool:
     """Whether hooks may be put in place of methods of that name."""
-    hooked = (*sglang_hicache.METHODS, *sglang_managers.METHODS)
+    hooked = (*sglang_hicache.METHODS, *sglang_managers.METHODS, sglang_managers.INDICES)
     return method in hooked or _ANSWER.fullmatch(method) is not None
 
 

@@ -9,6 +9,7 @@ tokens are spread over decode ranks, and for the entries in host memory of a lis
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from types import ModuleType
 from typing import Any, Final
 
 from kvlint.runtime_checks.checks import Breach
@@ -18,9 +19,14 @@ from kvlint.runtime_checks.pools.claims import Claim, Pool
 from kvlint.runtime_checks.pools.watching import Pools
 
 # NIXL and Mooncake call it the one, Mori the other.
+INDICES: Final = "repeat_indices_over_layers"
 METHODS: Final = ("register_buffer_to_engine", "_register_local_buffers")
 
 Entry = tuple[int, int, int]
+
+_DRAFT: Final = "draft"
+# Where entries of the list are in groups of their own, one call is for some of them.
+_GROUPS: Final = (None, _DRAFT, "VRAM", "DRAM")
 
 
 def install(owner: type, label: str, hooks: Hooks, pools: Pools) -> None:
@@ -28,6 +34,23 @@ def install(owner: type, label: str, hooks: Hooks, pools: Pools) -> None:
         declaring = functools.partial(_declaring, pools, method)
         # One of the classes of each module has one of them.
         hooks.put(label, owner, method, declaring, optional=True)
+
+
+def install_indices(module: ModuleType, label: str, hooks: Hooks, pools: Pools) -> None:
+    """What the module makes indices of the list of pages with, from the pages of a request."""
+    hooks.put(label, module, INDICES, functools.partial(_indexing, pools))
+
+
+def _indexing(pools: Pools, original: Callable[..., Any]) -> Callable[..., Any]:
+    def repeated(*args: Any, **kwargs: Any) -> Any:
+        made = original(*args, **kwargs)
+        if pools.policy.armed("pools"):
+            with pools.policy.contained("pools"):
+                pages = args[0] if args else kwargs["indices"]
+                pools.ask(made, lambda: {("kv", group): pages for group in _GROUPS})
+        return made
+
+    return repeated
 
 
 def _declaring(pools: Pools, method: str, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -93,7 +116,7 @@ def _pages(pools: Pools, args: Any) -> Iterator[Claim]:
             layer=claim.layer if layer is None or layer < 0 else layer,
             role=f"draft {claim.role}" if draft and claim.role else claim.role,
             page_size=getattr(args, "page_size", None),
-            group="draft" if draft else kind if mixed else None,
+            group=_DRAFT if draft else kind if mixed else None,
             kind=kind,
             device=_device(args, kind),
         )

@@ -133,6 +133,13 @@ class Manager:
         return "registered"
 
 
+def repeat_indices_over_layers(indices: Any, num_layers: int, layer_length: int) -> Any:
+    import numpy as np
+
+    offsets = np.arange(num_layers, dtype=np.int32) * layer_length
+    return (offsets[:, None] + indices[None, :]).ravel()
+
+
 class Host:
     """A copy of `Pages` in host memory, layer by layer."""
 

@@ -28,7 +28,10 @@ def pools(policy: Callable[..., Policy], hooks: Any):
     armed = policy()
     made = Pools(armed, armed.settings)
     sglang.install(shaped.module(), hooks, made)
-    sglang.install(shaped.module("sglang.srt.disaggregation.nixl.conn"), hooks, made)
+    conn = shaped.module("sglang.srt.disaggregation.nixl.conn")
+    conn.repeat_indices_over_layers = shaped.repeat_indices_over_layers
+    sglang.install(conn, hooks, made)
+    made.conn = conn
     yield made
     made.forget()
 
@@ -154,3 +157,14 @@ def test_a_manager_of_another_transport_declares_nothing_and_is_looked_at(pools,
     shaped.Manager(None, **given).register_buffer_to_engine()
     (record,) = pools.policy.violations
     assert (record["check"], record["slot"]) == ("pool-length", 17)
+
+
+def test_the_pages_of_a_request_are_what_its_indices_are_asked_for(pools):
+    import numpy as np
+
+    pages = np.array([3, 5], np.int32)
+    indices = pools.conn.repeat_indices_over_layers(pages, 3, 10)
+    assert indices.tolist() == [3, 5, 13, 15, 23, 25]
+    asked = pools.asked(indices)()
+    assert asked["kv", None] is asked["kv", "draft"] is pages
+    assert pools.asked(indices.copy()) is None
