@@ -129,12 +129,17 @@ def _backend(method: str, args: Sequence[Any], kwargs: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Buffers of one thing, layer by layer, on the host and on the device."""
+    """Buffers of one thing, layer by layer, on the host and on the device.
+
+    by_page  whether a row is a page, whatever the sizes are
+    tokens   whether parts of a page are copied, too, where no whole pages are given
+    """
 
     role: str
     host: Sequence[Any]
     device: Sequence[Any]
     by_page: bool
+    tokens: bool
 
 
 def _pairs(host: Any, device_pool: Any) -> Iterator[_Pair]:
@@ -146,7 +151,9 @@ def _pairs(host: Any, device_pool: Any) -> Iterator[_Pair]:
             theirs = ()
         device = [one for one in theirs if is_tensor(one)]
         if ours or device:
-            yield _Pair(role, ours, device, own in _BY_PAGE)
+            kept_by_page = own in _BY_PAGE
+            by_page = kept_by_page or role == "index key"
+            yield _Pair(role, ours, device, by_page, kept_by_page)
 
 
 def _host_pool(host: Any, pairs: Sequence[_Pair]) -> Pool:
@@ -237,10 +244,8 @@ def _copy(
         _end(f"host {_name(host)}", indices[0], entries, reads_device),
         _end("the device pool", indices[1], there and there * ranks, reads_device),
     ]
-    rows_are_pages = any(p.by_page or p.role == "index key" for p in pairs)
-    # Pools by page copy single tokens, too, where they are not given whole pages.
-    tokens = any(p.by_page for p in pairs) and ends[0].count % page != 0
-    runs = (rows_are_pages and not tokens) or layout in _RUNS
+    tokens = any(p.tokens for p in pairs) and ends[0].count % page != 0
+    runs = (any(p.by_page for p in pairs) and not tokens) or layout in _RUNS
     source, destination = reversed(ends) if method == _BACKUP else ends
     whole = not tokens and (runs or backend in _WHOLE)
     return Copy(source, destination, page, whole=whole and not own, runs=runs and not own)

@@ -44,6 +44,9 @@ _ROWS: Final[Mapping[str, str]] = {
     "state.qsa_pending": "qsa_compress_ratio",
     "state.qsa_compressed": "qsa_compressed_page_size",
 }
+# Whose rows are pages, whatever the size of the pool that holds them: some pools keep keys of more
+# tokens than they have.
+_PAGE_ROWS: Final = frozenset(("index_key_cache", "index_k_with_scale_buffer"))
 _STEP: Final = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
 _RATIO: Final = re.compile(r"\bc(\d+)_|\b(?:kv|index)_pools\[(\d+)\]")
 
@@ -233,7 +236,10 @@ def slot_rows(pool: Any, here: Held, stacked: bool, list_name: str) -> int | Non
         page = _whole(attribute(holder, "page_size", None))
         if size is None or not page:
             continue
-        found = rows_of_page(rows, size, page, attribute(holder, "global_page_size", page))
+        padding = attribute(holder, "global_page_size", page)
+        found = rows_of_page(rows, size, page, padding)
+        if found != 1 and not _PAGE_ROWS.isdisjoint(here.names):
+            return None
         return None if found is None else found * _pages_of_slot(pool, here, holder, page)
     return None
 

@@ -78,6 +78,18 @@ class Elided:
         )
 
 
+class KeysOfMoreTokens:
+    """Its index has as many pages as it has tokens: most of them are in host memory."""
+
+    def __init__(self, torch: Any) -> None:
+        self.size, self.page_size = TOKENS, PAGE
+        self.index_k_with_scale_buffer = [torch.zeros((TOKENS + 1, 132), dtype=torch.uint8)]
+
+    def get_state_buf_infos(self) -> Said:
+        (buffer,) = self.index_k_with_scale_buffer
+        return [buffer.data_ptr()], [buffer.nbytes], [buffer[0].nbytes]
+
+
 class Envelope:
     """Layers lie within each page; the whole buffer is told as one region of pages."""
 

@@ -96,6 +96,13 @@ def test_a_layer_without_a_buffer_keeps_its_place(pools, torch):
     assert record["code"] == "KV404"
 
 
+def test_as_many_pages_as_tokens_are_still_pages(pools, torch):
+    pool = shaped.KeysOfMoreTokens(torch)
+    addresses, *_ = pool.get_state_buf_infos()
+    assert known(pools, addresses) == [("layer 0 index key", 0, "index key", None)]
+    assert found(pools) == []
+
+
 def test_pages_that_hold_all_layers_are_no_regions_of_one_layer(pools, torch):
     pool = shaped.Envelope(torch)
     addresses, *_ = pool.get_contiguous_buf_infos()
