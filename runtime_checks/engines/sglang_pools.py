@@ -293,17 +293,17 @@ def _stage_ratios(pool: Any) -> Sequence[int]:
 
 def _layer(pool: Any, here: Held, part: int | None) -> int | None:
     """The model's layer, by whatever the pool has to tell layers by."""
-    index = here.index if part is None else part
+    is_state = here.names[-1] == "kv_score"
+    index = _listed_at(here) if is_state else here.index if part is None else part
     if index is None:
         return None
-    start = _whole(attribute(pool, "_stage_start", None))
+    start = _whole(attribute(pool, "_stage_start", None)) or 0
     stage = _stage_ratios(pool)
     if stage:
+        if is_state or not here.ratio or "swa_kv_pool" in here.names:
+            return start + index
         of_ratio = [at for at, ratio in enumerate(stage) if ratio == here.ratio]
-        if here.names[-1] == "kv_score" or "swa_kv_pool" in here.names or not here.ratio:
-            at = _listed_at(here) if here.names[-1] == "kv_score" else index
-            return None if at is None else (start or 0) + at
-        return (start or 0) + of_ratio[index] if index < len(of_ratio) else None
+        return start + of_ratio[index] if index < len(of_ratio) else None
     ids = next(_layer_ids(here, part is not None), None)
     if ids is not None or part is not None:
         return ids[index] if ids and index < len(ids) else None

@@ -3,6 +3,7 @@
 Run in the engines' environment; nothing here is of kvlint.
 """
 
+import contextlib
 import importlib
 import inspect
 from collections.abc import Callable
@@ -32,6 +33,14 @@ def publish(**given: Any) -> None:
 
 def _class(module: str, name: str) -> Any:
     return getattr(importlib.import_module(f"{CACHES}.{module}"), name)
+
+
+def _first_of(*names: str) -> Any:
+    *before, last = names
+    for name in before:
+        with contextlib.suppress(ModuleNotFoundError):
+            return importlib.import_module(name)
+    return importlib.import_module(last)
 
 
 def made(cls: Any, **given: Any) -> Any:
@@ -177,6 +186,20 @@ def dsv4_small() -> Any:
     return dsv4(8192)
 
 
+def dsv4_unified() -> Any:
+    """Windows and compressed pages of a layer in one buffer: of AMD's devices, so that the question
+    whether this is one is answered by hand."""
+    gate = _first_of(
+        "sglang.srt.layers.attention.dsv4.unified_kv_gate",
+        "sglang.kernels.ops.attention.dsv4.unified_kv_kernels.env_gate",
+    )
+    kept, gate.is_unified_kv_triton = gate.is_unified_kv_triton, lambda: True
+    try:
+        return dsv4()
+    finally:
+        gate.is_unified_kv_triton = kept
+
+
 def minimax() -> Any:
     return made(
         _class("memory_pool", "MiniMaxSparseKVPool"),
@@ -267,6 +290,7 @@ ZOO: dict[str, Callable[[], Any]] = {
         requests,
         dsv4,
         dsv4_small,
+        dsv4_unified,
         minimax,
         mxfp8,
         qsa,
