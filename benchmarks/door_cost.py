@@ -92,7 +92,9 @@ def microseconds(site: Path, group: str, name: str) -> float:
 
 
 def report(taken: dict[str, list[tuple[float, float]]]) -> str:
-    machine = f"{platform.machine()}, {os.cpu_count()} cores; python {platform.python_version()}"
+    # Others on the same machine show in the last column first.
+    load = f"{os.cpu_count()} cores with a load of {os.getloadavg()[1]:.0f}"
+    machine = f"{platform.machine()}, {load}; python {platform.python_version()}"
     count = len(taken[GROUPS[0]])
     lines = [
         "# What a plug-in costs that is not armed",

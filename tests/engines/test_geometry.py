@@ -51,4 +51,5 @@ def test_what_a_pool_says_wrongly_is_told(capture):
     assert ran.returncode == 1
     assert {region.stride for region in Geometry.from_json(ran.stdout).regions} == {PAGE // 2}
     assert len(said(ran)) == 6
-    assert all(line.startswith("kvlint: item-length: layer ") for line in said(ran))
+    assert all(line.startswith("kvlint: item-length: ") for line in said(ran))
+    assert all("right for elements of 1 byte, bfloat16 has 2" in line for line in said(ran))
