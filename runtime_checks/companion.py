@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +20,7 @@ from kvlint.runtime_checks.requiring import OF_NIXL, missing, never_met
 from kvlint.runtime_checks.settings import Settings
 
 if TYPE_CHECKING:
+    from kvlint.geometry import Geometry
     from kvlint.runtime_checks.nixl.interposition import NixlHooks
     from kvlint.runtime_checks.pools.watching import Pools
 
@@ -93,7 +95,7 @@ class Companion:
 
     def _tell_engine(self, engine: str, module: str, stage: str) -> None:
         """One line a stage, with all hooks in the engine so far, and one for what is missing."""
-        known = f"{engine} {self._versions.get(engine, 'unknown')}"
+        known = self._known(engine)
         absent = [n for n, s in self.engine_hooks[module].status.items() if s != INSTALLED]
         if absent:
             say(f"armed in part: {known} {module}: missing {some(absent)}")
@@ -115,8 +117,18 @@ class Companion:
             if self.settings.capture is not None:
                 from kvlint.runtime_checks.capture import Capture
 
-                self._pools.on_declared = Capture(self.settings.capture, self.settings.run).keep
+                capture = Capture(self.settings.capture, self.settings.run)
+                self._pools.on_declared = lambda *said: capture.keep(*self._versioned(*said))
         return self._pools
+
+    def _versioned(self, agent: str, geometry: "Geometry") -> "tuple[str, Geometry]":
+        """An adapter knows its engine's name, not its version."""
+        if geometry.engine not in self._versions:
+            return agent, geometry
+        return agent, replace(geometry, engine=self._known(geometry.engine))
+
+    def _known(self, engine: str) -> str:
+        return f"{engine} {self._versions.get(engine, 'unknown')}"
 
     def _registered_by(self, agent: str) -> list[tuple[str, int, int, int]]:
         return [one for h in list(self.hooks.values()) for one in h.watch.registered_by(agent)]

@@ -1,5 +1,6 @@
 """`kvlint geometry capture` with the pools of released engines."""
 
+import json
 import subprocess
 
 import pytest
@@ -44,6 +45,21 @@ def test_a_pool_of_sglangs_is_captured_with_layers_and_roles(capture, package):
         (PAGE, 65, 16)
     }
     assert said(ran) == []
+
+
+def test_a_process_that_only_captures_serves_as_ever_and_leaves_a_file_an_agent(engine, tmp_path):
+    ran = engine("sglang==0.5.23").run("sglang_request.py", KVLINT_CAPTURE=str(tmp_path))
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout.splitlines()[-1])["ends"] == [["Success", "Success"]]
+    assert {line.split(" hooks=")[0] for line in said(ran)} == {
+        f"kvlint: capturing: sglang 0.5.23 {stage}" for stage in ("pools", "transport")
+    }
+    found = [Geometry.from_json(path.read_bytes()) for path in tmp_path.iterdir()]
+    assert [geometry.engine for geometry in found] == ["sglang 0.5.23"] * 2
+    for geometry in found:
+        kv = geometry.regions_of("kv")
+        assert [region.slots for region in kv] == [164, 164, 164, 164, 288, 288]
+        assert {region.layer for region in kv} == {2, 3, 4, 5}
 
 
 def test_what_a_pool_says_wrongly_is_told(capture):
