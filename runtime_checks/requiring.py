@@ -11,7 +11,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Final
 
-from kvlint.runtime_checks.engines import ADAPTERS
+from kvlint.runtime_checks.engines import ADAPTERS, engine_of
 from kvlint.runtime_checks.hooking import INSTALLED
 from kvlint.runtime_checks.nixl.hooked import HOOKED
 from kvlint.runtime_checks.settings import SettingsError, one_line
@@ -42,7 +42,8 @@ def check_names(required: Iterable[str], *, nixl: bool) -> None:
 def _may_hook(adapter: ModuleType, name: str) -> bool:
     engine, _, rest = name.partition(".")
     owner, _, method = rest.rpartition(".")
-    return bool(engine == adapter.ENGINE and owner and adapter.may_hook(method))
+    its_own = engine == engine_of(adapter.__name__)
+    return bool(its_own and owner and adapter.may_hook(method))
 
 
 def missing(

@@ -67,6 +67,9 @@ def command(mode: str, report: Path, require: str, command: Sequence[str]) -> in
         return NOT_ARMED
     except SettingsError as error:
         raise UsageError(str(error)) from None
+    except ModuleNotFoundError as error:
+        complain(f"not armed: {error.name} is not installed; kvlint-geometry[runtime] brings it")
+        return NOT_ARMED
     run = secrets.token_hex(4)
     environ = _environment(mode, report.absolute(), require, run)
     try:

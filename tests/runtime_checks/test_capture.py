@@ -11,6 +11,8 @@ from kvlint.geometry import Geometry, Region
 from kvlint.runtime_checks import capture
 from kvlint.runtime_checks.capture import Capture, CaptureError
 
+pytest.importorskip("wrapt", reason="the wheel wrapt is missing")
+
 
 def geometry(count: int = 1) -> Geometry:
     regions = [

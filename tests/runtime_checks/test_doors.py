@@ -11,6 +11,7 @@ from tests.building import install
 from tests.runtime_checks.programs import WITHOUT_TORCH
 
 pytest.importorskip("wrapt", reason="the wheel wrapt is missing")
+pytestmark = pytest.mark.usefixtures("nixl")
 
 # What both engines' loaders do, apart from filters: SGLang's catches Exception, vLLM's nothing.
 LOAD = """
