@@ -47,7 +47,8 @@ def faults(pool: Pool) -> Iterator[tuple[Claim, Breach]]:
                 yield claim, found
         yield from _overlapping(sound, shared=pool.shared)
         yield from _listed_twice(pool, sound)
-        if len(sound) == len(members):
+        # Of lists that end early, something is left out for that alone.
+        if len(sound) == len(members) and not pool.breaches:
             name = members[0][1].list
             yield from left_out(sound, [cache for cache in pool.caches if cache.list == name])
 

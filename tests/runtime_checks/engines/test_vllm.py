@@ -174,6 +174,11 @@ def test_whole_rows_of_the_storage_and_heads_apart_are_right(worker, torch):
             "pool-lists: the worker has 2 addresses, 2 lengths, 2 strides, 2 counts, 1 names, 2 "
             "kinds for its regions",
         ),
+        (
+            {"region_num_blocks": [BLOCKS]},
+            "pool-lists: the worker has 2 addresses, 2 lengths, 2 strides, 1 counts, 2 names, 2 "
+            "kinds for its regions",
+        ),
     ],
 )
 def test_a_wrong_entry_of_one_list_is_told_with_region_and_block(worker, torch, said, told):
