@@ -215,6 +215,7 @@ class Companion:
         for hooks in self._all_hooks():
             with self.policy.contained("interposition"):
                 hooks.at_exit()
+        self.policy.conclude()
         self.policy.dump()
         self.prove()
         if self._metrics is not None:

@@ -203,6 +203,17 @@ class Policy:
                 return True
         return False
 
+    def conclude(self) -> None:
+        """Writes how often each violation was seen, now that no more is. Never raises."""
+        evidence = self.evidence
+        if evidence is None or not self.armed("evidence"):
+            return
+        with self.contained("evidence"), self._lock:
+            for known in self._known.values():
+                if known.count > 1:
+                    last = {"repeat_of": known.number, "count": known.count, "final": True}
+                    evidence.add_violation({**self._header(), "time": _now(), **last})
+
     def _line(self, breach: Breach, sites: Sequence[Site]) -> str:
         code = f" [{breach.code}]" if breach.code else ""
         where = [place for site in reversed(sites) if (place := site.stack.place())][:1]

@@ -64,11 +64,15 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A violation with the transfers around it, by time. `count` is how often it was seen at
-    least: repeats are written when their number has doubled."""
+    """A violation with the transfers around it, by time.
+
+    count   how often it was seen, at least: repeats are written when their number has doubled
+    exact   whether it was seen no more: its process has ended by itself and told
+    """
 
     record: Record
     count: int
+    exact: bool = False
     around: tuple[Transfer, ...] = ()
 
 
@@ -139,6 +143,7 @@ def counted(violations: Iterable[Record]) -> list[Seen]:
     a process counts anew. One whose violation was lost with an older file stays unknown."""
     firsts: list[Record] = []
     counts: list[int] = []
+    exact: list[bool] = []
     last: dict[object, int] = {}
     for record in violations:
         process = _process(record)
@@ -148,9 +153,11 @@ def counted(violations: Iterable[Record]) -> list[Seen]:
             at = last[*process, record.get("number")] = len(firsts)
             firsts.append(record)
             counts.append(0)
+            exact.append(False)
         if at is not None:
             counts[at] = max(counts[at], _integer(record.get("count"), 1))
-    seen = [Seen(record, count) for record, count in zip(firsts, counts, strict=True)]
+            exact[at] = record.get("final") is True
+    seen = [Seen(*one) for one in zip(firsts, counts, exact, strict=True)]
     return sorted(seen, key=lambda one: _time(one.record.get("time")))
 
 

@@ -27,6 +27,7 @@ def tell_as_json(story: Story) -> Iterator[str]:
         {
             **seen.record,
             "count": seen.count,
+            "exact": seen.exact or seen.count == 1,
             "transfers": [
                 {"id": transfer.id, "events": [asdict(event) for event in transfer.events]}
                 for transfer in seen.around
@@ -42,7 +43,8 @@ def _violation(seen: Seen, number: int, total: int) -> Iterator[str]:
     code = f" [{record['code']}]" if record.get("code") else ""
     yield f"violation {number} of {total}: {record.get('check')}{code}"
     yield f"  {record.get('message')}"
-    times = "once" if seen.count == 1 else f"at least {seen.count} times"
+    least = "" if seen.exact else "at least "
+    times = "once" if seen.count == 1 else f"{least}{seen.count} times"
     yield _row(
         "seen",
         f"{times}, first {record.get('time')}, mode {record.get('mode')}, "

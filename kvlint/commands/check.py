@@ -1,6 +1,8 @@
 """`kvlint check [PATHS]`: options in, a report out; the work is done by kvlint.engine."""
 
+import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -23,6 +25,13 @@ from kvlint.reporters.view import Choice, Place, view
 
 # What `--show-guarded` stands for when it stands alone.
 _EVERYWHERE = "*"
+
+
+def _demand(*needed: str) -> None:
+    """The companion does without these, and may be installed so."""
+    missing = " and ".join(name for name in needed if find_spec(name) is None)
+    if missing:
+        raise UsageError(f"kvlint check needs {missing}, not installed beside {sys.executable}")
 
 
 class _Command(click.Command):
@@ -140,6 +149,7 @@ def command(
 
     PATHS choose what is reported; what is known is the whole project around them.
     """
+    _demand("libcst", "rich")
     settings = configured(
         all_rules(),
         chosen=chosen,

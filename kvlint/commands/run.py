@@ -35,13 +35,21 @@ FORWARDED: Final = (
     epilog="Exit codes: the command's own; where that was 0, 70 for violations. 78 where kvlint "
     "could not watch the command.",
 )
-@click.option("--mode", default="log", metavar="MODE", help="log (default), assert, paranoid, off.")
+@click.option(
+    "--mode",
+    default="log",
+    envvar="KVLINT_RUNTIME",
+    metavar="MODE",
+    help="log, assert, paranoid or off. Default: KVLINT_RUNTIME, else log.",
+)
 @click.option(
     "--report",
     type=click.Path(path_type=Path),
     default="kvlint-report",
+    envvar="KVLINT_REPORT",
     metavar="DIR",
-    help="Folder for evidence, made where it is missing. Default: kvlint-report.",
+    help="Folder for evidence, made where it is missing. Default: KVLINT_REPORT, else "
+    "kvlint-report.",
 )
 @click.option(
     "--require",

@@ -52,6 +52,24 @@ def test_the_command_gets_its_arguments_and_its_streams(run):
     assert ran.stdout == "['--report', '-x', 'a b']\n"
 
 
+def test_what_no_option_says_the_environment_does(tmp_path):
+    script = python("from kvlint import runtime_checks as r; print(r.status()['mode'])")
+    for given, mode, folder in (
+        ({}, "log", "kvlint-report"),
+        ({"KVLINT_RUNTIME": "assert", "KVLINT_REPORT": "mine"}, "assert", "mine"),
+    ):
+        ran = subprocess.run(
+            [sys.executable, "-m", "kvlint", "run", "--", *script],
+            cwd=tmp_path,
+            env=ENVIRON | given,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert (ran.returncode, ran.stdout) == (0, f"{mode}\n"), ran.stderr
+        assert list((tmp_path / folder).glob("armed-*.json"))
+
+
 def test_violations_make_a_success_a_failure_and_are_counted(run, tmp_path):
     ran = run(*python(FIND))
     assert ran.returncode == 70

@@ -46,6 +46,9 @@ def test_repeats_are_counted_and_said_at_each_doubling(policy, tmp_path, capsys)
     first, *repeats = lines(tmp_path / "report")
     assert (first["number"], first["count"]) == (1, 1)
     assert [(r["repeat_of"], r["count"]) for r in repeats] == [(1, 2), (1, 4), (1, 8)]
+    judged.conclude()
+    *_, last = lines(tmp_path / "report")
+    assert (last["repeat_of"], last["count"], last["final"]) == (1, 9, True)
     assert [record["count"] for record in judged.violations] == list(range(1, 10))
     assert capsys.readouterr().err.count("violation:") == 1
 

@@ -145,6 +145,15 @@ def test_around_a_violation_without_a_transfer_are_those_before_and_after_it():
     assert [t.id for t in seen.around] == [f"prefill>decode:{n}" for n in range(1, 7)]
 
 
+def test_what_a_process_says_at_its_end_is_how_often_it_was():
+    (seen,) = put_together(
+        [violation(), repeat(1, 4), repeat(1, 7) | {"final": True}], []
+    ).violations
+    assert (seen.count, seen.exact) == (7, True)
+    text = "\n".join(tell(put_together([violation(), repeat(1, 7) | {"final": True}], [])))
+    assert "seen     7 times, first" in text
+
+
 def test_the_text_tells_both_values_the_place_the_calls_and_both_parties():
     story = put_together(
         [violation(), repeat(1, 4)], [transfer(), notified(at=AT + 5000), notified("x>y:1")]
