@@ -44,16 +44,16 @@ def uneven_runs(of: DescriptorList) -> Breach | None:
     """The same for what one transfer alone describes: any rows, in regions that an adapter has
     declared. Those of a group that have any pages must have the same."""
     rows = of.regions.apart()
-    held = of.known_extents.holding_all(rows)
+    held = of.known.extents.holding_all(rows)
     for at in np.flatnonzero(held < 0).tolist():
         begin = int(rows.addresses[at])
-        if of.known_extents.holding(begin, begin + 1, int(rows.devices[at])) is not None:
+        if of.known.extents.holding(begin, begin + 1, int(rows.devices[at])) is not None:
             # It goes on from one region into the next: who knows what of.
             return None
     slots: dict[object, dict[int, set[int]]] = {}
     for at in np.flatnonzero(held >= 0).tolist():
         number = int(held[at])
-        region = of.known[number]
+        region = of.known.regions[number]
         begin = int(rows.addresses[at]) - region.address
         pages = range(begin // region.stride, -(-(begin + int(rows.lengths[at])) // region.stride))
         group = slots.setdefault((region.list, region.group), {})
@@ -64,7 +64,7 @@ def uneven_runs(of: DescriptorList) -> Breach | None:
         for number, found in group.items():
             strays = sorted(found - wanted) or sorted(wanted - found)
             if strays:
-                region, slot = of.known[number], strays[0]
+                region, slot = of.known.regions[number], strays[0]
                 place = Place(
                     of.side, number, region.name, region.layer, slot, slot * region.stride
                 )

@@ -60,6 +60,6 @@ def declared(agent: str, *, here: bool) -> "Sequence[Region]":
 
 def _there(kept: "Kept") -> "Sequence[Region]":
     regions, gone = kept
-    if not gone:
+    if not any(is_gone() for is_gone in gone):
         return regions
     return tuple(region for region, is_gone in zip(regions, gone, strict=True) if not is_gone())

@@ -8,7 +8,7 @@ import numpy as np
 
 from kvlint.geometry import Region
 from kvlint.runtime_checks.checks import Breach, Place, Side
-from kvlint.runtime_checks.extents import Extents
+from kvlint.runtime_checks.known import NOTHING, Known
 from kvlint.runtime_checks.regions import Integers, Regions
 
 
@@ -111,7 +111,7 @@ class DescriptorList:
     declared: Sequence[Region | None]
     pieces: Callable[[], Integers]
     breaches: list[Breach] = field(default_factory=list)
-    known: Sequence[Region] = ()
+    known: Known = NOTHING
     shown: "list[Grouping]" = field(default_factory=list)
 
     @cached_property
@@ -171,10 +171,6 @@ class DescriptorList:
     @cached_property
     def _numbers(self) -> Integers:
         return np.arange(len(self.regions))
-
-    @cached_property
-    def known_extents(self) -> Extents:
-        return Extents.of([(one.address, one.length, one.device) for one in self.known])
 
     @cached_property
     def named(self) -> bool:

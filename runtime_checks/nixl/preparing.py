@@ -18,7 +18,8 @@ from kvlint.runtime_checks.bounds import (
 )
 from kvlint.runtime_checks.checks import OUT_OF_REGION, UNREGISTERED, Breach, Side
 from kvlint.runtime_checks.declared import declared
-from kvlint.runtime_checks.extents import Extents, cut, cut_at, joined
+from kvlint.runtime_checks.extents import cut, cut_at, joined
+from kvlint.runtime_checks.known import Known, KnownOfAgents
 from kvlint.runtime_checks.lists import DescriptorList
 from kvlint.runtime_checks.nixl.agents import Agent, Prober, as_name
 from kvlint.runtime_checks.regions import Integers, Regions
@@ -106,6 +107,7 @@ class Preparing:
 
     def __init__(self, bindings: Any) -> None:
         self._bindings = bindings
+        self._known = KnownOfAgents()
 
     def prepare(
         self,
@@ -126,7 +128,7 @@ class Preparing:
         owner_name = agent.name if local else owner_name
         peer = None if owner_name == agent.name else agent.peers.get(owner_name)
         owner = agent if owner_name == agent.name else peer.twin if peer else None
-        known = list(declared(owner_name, here=owner is not None))
+        known = self._known.of(owner_name, declared(owner_name, here=owner is not None))
         if owner is not None and not owner.whole:
             owner = None
         wrapped = beyond_address_space(rows)
@@ -142,9 +144,15 @@ class Preparing:
             regions, named, held = rows, [None] * len(rows), []
             nowhere = np.full(len(rows), -1, np.int64)
             pieces = lambda: nowhere  # noqa: E731
-        of_kind = [one for one in known if one.memory_kind == kind]
         of = DescriptorList(
-            next(_NUMBERS), side, owner_name, kind, regions, named, pieces, known=of_kind
+            next(_NUMBERS),
+            side,
+            owner_name,
+            kind,
+            regions,
+            named,
+            pieces,
+            known=known.of_kind(kind),
         )
         found = wraps(of, wrapped) if wrapped is not None else None
         if found is None and prepped:
@@ -188,7 +196,7 @@ def _overrun(of: DescriptorList, owner: Agent | None, prober: Prober | None) -> 
 
 def _placed(
     owner: Agent | None,
-    known: list[Region],
+    known: Known,
     kind: str,
     rows: Regions,
     prober: Prober | None,
@@ -199,8 +207,7 @@ def _placed(
 
     What one transfer alone describes are any runs of pages: no regions but those declared.
     """
-    known_extents = Extents.of([(r.address, r.length, r.device) for r in known])
-    regions = cut(rows, known_extents, listed=prepped)
+    regions = cut(rows, known.extents, listed=prepped)
     held: list[Registration] = []
     pieces: Callable[[], Integers]
     if owner is not None:
@@ -209,7 +216,7 @@ def _placed(
             regions = cut(regions, registrations.extents(kind)[0])
         numbers = registrations.holding(kind, regions)
         if prepped:
-            in_one = known_extents.holding_all(regions) if known else numbers
+            in_one = known.extents.holding_all(regions) if known else numbers
             joint = joined(regions, in_one)
             if joint is not regions:
                 regions, numbers = joint, registrations.holding(kind, joint)
@@ -220,13 +227,13 @@ def _placed(
             regions = _cut_at_peer(regions, prober)
             if bool(((regions.strides < regions.lengths) & (regions.slots > 1)).any()):
                 # Folding has taken the first of rows that overlap for one of the region before.
-                in_one = known_extents.holding_all(regions) if known else prober.pieces(regions)
+                in_one = known.extents.holding_all(regions) if known else prober.pieces(regions)
                 regions = joined(regions, in_one)
         pieces = _once(lambda: prober.pieces(regions))
     else:
         nowhere = np.full(len(regions), -1, np.int64)
         pieces = lambda: nowhere  # noqa: E731
-    return regions, declared_for(regions, kind, known_extents, known), pieces, held
+    return regions, declared_for(regions, kind, known.extents, known.regions), pieces, held
 
 
 def _once(ask: Callable[[], Integers]) -> Callable[[], Integers]:

@@ -11,6 +11,7 @@ import numpy as np
 from kvlint.geometry import Region
 from kvlint.runtime_checks.columns import as_guessed, settle, uneven, uneven_runs
 from kvlint.runtime_checks.folding import fold
+from kvlint.runtime_checks.known import Known
 from kvlint.runtime_checks.lists import DescriptorList
 from kvlint.runtime_checks.pairing import mispaired
 from kvlint.runtime_checks.selection import Selection, select
@@ -128,7 +129,7 @@ def runs(pages: dict[int, list[int]]) -> DescriptorList:
         )
         for r in range(4)
     ]  # fmt: skip
-    return replace(of, known=known)
+    return replace(of, known=Known(known))
 
 
 def test_pages_that_one_transfer_describes_are_the_same_in_every_declared_region_it_has():
