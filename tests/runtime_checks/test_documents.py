@@ -44,3 +44,20 @@ def test_the_violation_in_the_readme_is_real(tmp_path):
     )
     assert between(ROOT / "README.md", "violation").strip("`").strip() in run.stderr
     assert run.returncode == 70
+
+
+@pytest.mark.usefixtures("torch")
+def test_the_pool_in_the_readme_is_told_so(tmp_path):
+    pytest.importorskip("wrapt", reason="the wheel wrapt is missing")
+    shown = between(ROOT / "README.md", "pool").removeprefix("```python").strip("`")
+    (tmp_path / "pool.py").write_text(shown)
+    options = ["--mode", "log", "--report", str(tmp_path / "report"), "--"]
+    run = subprocess.run(
+        [sys.executable, "-m", "kvlint", "run", *options, sys.executable, tmp_path / "pool.py"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert between(ROOT / "README.md", "pool-violation").strip("`").strip() in run.stderr
+    assert run.returncode == 70
