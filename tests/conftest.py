@@ -1,11 +1,15 @@
 """Fixtures that several folders share, and the marker of the tests that download."""
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 ENGINES = Path(__file__).parent / "engines"
+
+# UCX tells on standard output what it meets when two processes part, among what tests read there.
+os.environ.setdefault("UCX_LOG_LEVEL", "fatal")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -29,7 +29,7 @@ GROUPS = tomllib.loads((FOLDER.parent.parent / "pyproject.toml").read_text())["d
 TORCH_FOR_CPU = "https://download.pytorch.org/whl/cpu"
 
 QUIET = {
-    "UCX_LOG_LEVEL": "error",
+    "UCX_LOG_LEVEL": "fatal",
     "HF_HUB_OFFLINE": "1",
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_TARGET_DEVICE": "cpu",

@@ -60,7 +60,7 @@ def run(tmp_path, *arguments, **variables):
     return subprocess.run(
         [*WATCHED, "--report", "out", "--", sys.executable, "program.py", *arguments],
         cwd=tmp_path,
-        env=environ | {"PYTHONPATH": str(ROOT), "UCX_LOG_LEVEL": "error"} | variables,
+        env=environ | {"PYTHONPATH": str(ROOT), "UCX_LOG_LEVEL": "fatal"} | variables,
         capture_output=True,
         text=True,
         timeout=120,

@@ -276,7 +276,8 @@ def asynchronous(nixl):
             WITHOUT_TORCH + "import tests.runtime_checks.nixl.asynchronous as a; a.run()",
         ],
         cwd=ROOT,
-        env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"], "UCX_TLS": "tcp"},
+        env={name: os.environ[name] for name in ("PATH", "UCX_LOG_LEVEL")}
+        | {"PYTHONPATH": str(ROOT), "UCX_TLS": "tcp"},
         capture_output=True,
         text=True,
         timeout=120,

@@ -164,7 +164,7 @@ class Away:
         self.process = subprocess.Popen(
             [sys.executable, "-c", WITHOUT_TORCH + ELSEWHERE],
             cwd=ROOT,
-            env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+            env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "UCX_LOG_LEVEL": "fatal"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
