@@ -28,6 +28,7 @@ FOLDERS: Final = (("report", "evidence"), ("capture", "geometry"))
 
 _armed: Companion | None = None
 _watched: set[str] = set()
+_said: set[str] = set()
 _undo_signal: Callable[[], None] | None = None
 # Two threads that arm at once arm once. Arming may import, and what is imported may arm.
 _lock = threading.RLock()
@@ -62,15 +63,22 @@ def arm_from_environment() -> None:
                 try:
                     prepare(getattr(settings, folder), what)
                 except EvidenceError as error:
-                    say(f"{error}; going on without files")
+                    _say_once(f"{error}; going on without files")
                     kept = {"report": settings.report, "capture": settings.capture, folder: None}
                     settings = replace(settings, report=kept["report"], capture=kept["capture"])
             if settings.arms:
                 _start(settings)
     except SettingsError as error:
-        say(f"not armed: {error}")
+        _say_once(f"not armed: {error}")
         if os.environ.get(REQUIRE):
             raise SystemExit(NOT_ARMED) from None
+
+
+def _say_once(line: str) -> None:
+    """Engines call their plug-ins again and again."""
+    if line not in _said:
+        _said.add(line)
+        say(line)
 
 
 def disarm() -> None:

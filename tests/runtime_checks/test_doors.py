@@ -144,3 +144,11 @@ def test_what_is_required_and_fails_ends_the_process_through_the_loader(python, 
     assert (ran.returncode, ran.stdout) == (78, "")
     (line,) = ran.stderr.splitlines()
     assert line.startswith("kvlint: not armed: ")
+
+
+def test_what_is_wrong_with_the_environment_is_said_once_however_often_a_door_is_tried(python):
+    ran = python("load_as_vllm()\nload_as_sglang()\nload_as_vllm()\n", KVLINT_RUNTIME="loud")
+    assert ran.returncode == 0
+    assert ran.stderr.splitlines() == [
+        "kvlint: not armed: unknown mode: loud; there are off, log, assert, paranoid"
+    ]
