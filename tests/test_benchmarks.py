@@ -52,3 +52,15 @@ def test_faults_are_told_and_pages_counted_in_host_memory_where_there_is_no_gpu(
     assert "88 of 248 pages right, 158 others" in told[2]
     assert "kvlint says      column [KV103]" in told[2]
     assert "faults of kvlint itself" not in "".join(lines)
+
+
+def test_guarded_pools_are_told_by_name_in_host_memory_where_there_is_no_gpu():
+    for wheel in ("nixl", "torch", "wrapt"):
+        pytest.importorskip(wheel, reason=WHY.format(wheel))
+    told = [line[2:] for line in printed("benchmarks/gpu/pools.py") if line.startswith("* ")]
+    assert told[0] == "cumulative starts: 18 of 18 slots right, kvlint says nothing"
+    assert [line.split(": ")[:2] for line in told[1:]] == [
+        ["one stride for all regions", "column"],
+        ["one count for all regions", "out-of-region"],
+        ["one byte an element", "item-length"],
+    ]
