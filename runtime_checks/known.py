@@ -1,6 +1,5 @@
 """Declared regions, and where they lie: made once for all lists of one memory."""
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cached_property
 from operator import is_
@@ -8,6 +7,7 @@ from typing import Final
 
 from kvlint.geometry import Region
 from kvlint.runtime_checks.extents import Extents
+from kvlint.runtime_checks.recent import keep
 
 _AGENTS: Final = 256
 
@@ -46,14 +46,12 @@ class KnownOfAgents:
     """By the name of the agent whose memory it is."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, Known] = OrderedDict()
+        self._kept: dict[str, Known] = {}
 
     def of(self, agent: str, regions: Sequence[Region]) -> Known:
         """What is known, as long as the regions are those of the last call."""
-        kept = self._kept.pop(agent, None)
+        kept = self._kept.get(agent)
         if kept is None or not kept.are(regions):
             kept = Known(regions) if regions else NOTHING
-        self._kept[agent] = kept
-        if len(self._kept) > _AGENTS:
-            self._kept.popitem(last=False)
+        keep(self._kept, agent, kept, _AGENTS)
         return kept

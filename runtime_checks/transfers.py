@@ -3,13 +3,13 @@
 import hashlib
 import os
 import time
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kvlint.runtime_checks.checks import Place
 from kvlint.runtime_checks.digests import Digests
+from kvlint.runtime_checks.recent import keep
 from kvlint.runtime_checks.selection import Selection
 from kvlint.runtime_checks.stacks import Stack
 
@@ -31,7 +31,7 @@ class Names:
     """
 
     def __init__(self) -> None:
-        self._times: OrderedDict[str, int] = OrderedDict()
+        self._times: dict[str, int] = {}
 
     def next(self, agent: str, peer: str, notification: bytes, number: int) -> str:
         """The name of the next transfer from agent to peer with this notification."""
@@ -39,9 +39,8 @@ class Names:
             return f"{agent}>{peer}:{os.getpid()}-{number}"
         digest = hashlib.blake2b(notification, digest_size=8).hexdigest()
         stem = f"{agent}>{peer}:{digest}"
-        times = self._times[stem] = self._times.pop(stem, 0) + 1
-        if len(self._times) > _KNOWN:
-            self._times.popitem(last=False)
+        times = self._times.get(stem, 0) + 1
+        keep(self._times, stem, times, _KNOWN)
         return f"{stem}#{times}"
 
 

@@ -20,7 +20,7 @@ def caches_of(worker: Any, kv_caches: Mapping[str, Any]) -> list[Cache]:
         buffers = worker.host_xfer_buffers
     config = getattr(worker, "kv_cache_config", None)
     groups: Mapping[str, int] = getattr(config, "transfer_group_index_by_layer", _NO_GROUPS)
-    topology = getattr(worker, "transfer_topo", None) or getattr(worker, "kv_topo", None)
+    topology = topology_of(worker)
     mapped = getattr(worker, "_uses_region_group_mapping", False)
     specs = getattr(worker, "_layer_specs", None)
     found: list[Cache] = []
@@ -41,10 +41,19 @@ def caches_of(worker: Any, kv_caches: Mapping[str, Any]) -> list[Cache]:
                     tensor=facts,
                     dimension=0 if state else _dimension(facts, topology),
                     layer=layer_and_role(name)[0],
-                    group=None if group is None else f"group {group}",
+                    group=None if group is None else group_name(group),
                 )
             )
     return found
+
+
+def topology_of(worker: Any) -> Any:
+    """How the worker lays out its caches; versions before 0.21.0 call it otherwise."""
+    return getattr(worker, "transfer_topo", None) or getattr(worker, "kv_topo", None)
+
+
+def group_name(number: int) -> str:
+    return f"group {number}"
 
 
 def _spec(spec: Any, name: str) -> Any:

@@ -14,7 +14,12 @@ from typing import Any, Final
 
 from kvlint.runtime_checks.asking import Asked
 from kvlint.runtime_checks.checks import POOL_LISTS, Breach
-from kvlint.runtime_checks.engines.vllm_caches import layer_and_role, rows_of
+from kvlint.runtime_checks.engines.vllm_caches import (
+    group_name,
+    layer_and_role,
+    rows_of,
+    topology_of,
+)
 from kvlint.runtime_checks.folding import fold
 from kvlint.runtime_checks.pools.claims import Cache, Claim, Pool
 from kvlint.runtime_checks.pools.tensors import Tensor
@@ -107,12 +112,8 @@ def of_peer(worker: Any, said: Any, names: Sequence[str]) -> Lists:
     )
 
 
-def _topology(worker: Any) -> Any:
-    return getattr(worker, "transfer_topo", None) or getattr(worker, "kv_topo", None)
-
-
 def _halves(worker: Any) -> bool:
-    return bool(getattr(_topology(worker), "is_kv_layout_blocks_first", False))
+    return bool(getattr(topology_of(worker), "is_kv_layout_blocks_first", False))
 
 
 def _has_state(worker: Any) -> bool:
@@ -164,7 +165,11 @@ def claims_of(lists: Lists, worker: Any, caches: Sequence[Cache] = ()) -> list[C
             layer=layer,
             role=f"{role} part {part}",
             page_size=lists.tokens,
-            group="scratch" if number in scratch else None if group == SHARED else _group(group),
+            group="scratch"
+            if number in scratch
+            else None
+            if group == SHARED
+            else group_name(group),
             slot_rows=1,
             kind=kind,
             device=0 if kind == "DRAM" else lists.device,
@@ -176,10 +181,6 @@ def claims_of(lists: Lists, worker: Any, caches: Sequence[Cache] = ()) -> list[C
 
 def _at(values: Sequence[Any], number: int, otherwise: Any) -> Any:
     return values[number] if number < len(values) else otherwise
-
-
-def _group(number: int) -> str:
-    return f"group {number}"
 
 
 def _halved(claim: Claim) -> list[Claim]:
@@ -292,7 +293,7 @@ def asked_of(worker: Any, blocks: Sequence[Sequence[int]], how: Mapping[str, Any
     if not _has_state(worker):
         whole = np.concatenate(each) if len(each) > 1 else each[0]
         asked: dict[tuple[str, str | None] | int, Any] = {("kv", None): whole}
-        asked.update((("kv", _group(number)), group) for number, group in enumerate(each))
+        asked.update((("kv", group_name(number)), group) for number, group in enumerate(each))
         return asked
     kinds = [_kind(worker, number) for number in range(len(each))]
     parts: dict[str, list[Any]] = {kind: [np.zeros(0, np.int64)] for kind in _KINDS}

@@ -8,6 +8,7 @@ from weakref import ref
 
 import numpy as np
 
+from kvlint.runtime_checks.recent import keep
 from kvlint.runtime_checks.regions import Integers, Regions
 from kvlint.runtime_checks.registrations import Registrations
 from kvlint.runtime_checks.transfers import Names
@@ -64,11 +65,7 @@ class Agents:
 
     def published(self, agent: Agent, metadata: bytes) -> None:
         """The agent has given out this metadata; the same bytes loaded elsewhere mean it."""
-        digest = hashlib.blake2b(metadata).digest()
-        self._published.pop(digest, None)
-        self._published[digest] = ref(agent)
-        if len(self._published) > _KNOWN:
-            self._published.pop(next(iter(self._published)))
+        keep(self._published, hashlib.blake2b(metadata).digest(), ref(agent), _KNOWN)
 
     def loaded(self, agent: Agent, name: str, metadata: bytes) -> None:
         peer = agent.peers.setdefault(name, Peer())
@@ -77,10 +74,7 @@ class Agents:
         digest = hashlib.blake2b(given).digest()
         reference = self._published.get(digest)
         peer.twin = reference() if reference is not None else None
-        self._names.pop(digest, None)
-        self._names[digest] = name
-        if len(self._names) > _KNOWN:
-            self._names.pop(next(iter(self._names)))
+        keep(self._names, digest, name, _KNOWN)
 
     def described_by(self, metadata: bytes) -> str | None:
         """Name of the agent that these metadata, loaded not long ago, are of."""

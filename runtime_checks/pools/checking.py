@@ -36,8 +36,10 @@ def faults(pool: Pool) -> Iterator[tuple[Claim, Breach]]:
     """All that is wrong, each with its region: region by region, then between regions.
 
     A region that is found wrong by itself is not asked about any more.
+
+    pool  settled, each claim with its tensor
     """
-    for members in _lists(pool.settled().claims):
+    for members in _lists(pool.claims):
         sound: list[Numbered] = []
         for number, claim in members:
             found = _of_one(pool, number, claim)

@@ -12,6 +12,7 @@ from kvlint.runtime_checks.checks import Breach
 from kvlint.runtime_checks.policy import Policy, Site
 from kvlint.runtime_checks.pools.checking import faults, registered_in_part
 from kvlint.runtime_checks.pools.claims import Claim, Pool, as_geometry, as_regions
+from kvlint.runtime_checks.pools.tensors import Gone
 from kvlint.runtime_checks.regions import Regions
 from kvlint.runtime_checks.settings import Settings
 from kvlint.runtime_checks.stacks import here
@@ -127,9 +128,8 @@ class Pools:
         """These are the regions of an agent of this process, each list in order: names, groups
         and bounds for the transport's checks."""
         with self.policy.contained("pools"):
-            regions = list(as_regions(claims))
-            geometry = Geometry(tuple(region for _, region in regions), engine, process)
-            declared.declare(geometry, agent, [claim.gone for claim, _ in regions])
+            geometry, gone = _described(claims, engine, process)
+            declared.declare(geometry, agent, gone)
             self._agents.add(agent)
             self.on_declared(agent, geometry)
             for breach in registered_in_part(geometry.regions, self.registered(agent)):
@@ -144,9 +144,7 @@ class Pools:
     def declare_own(self, owner: object, claims: Sequence[Claim]) -> None:
         """Memory of this process, whichever agent moves it."""
         with self.policy.contained("pools"):
-            regions = list(as_regions(claims))
-            geometry = Geometry(tuple(region for _, region in regions))
-            gone = [claim.gone for claim, _ in regions]
+            geometry, gone = _described(claims)
             declared.declare_here(owner, geometry.regions, gone)
             self._owned.add(owner)
             self.on_declared(str(owner), geometry)
@@ -180,6 +178,15 @@ class Pools:
             if self._known.get(address) is claim:
                 del self._known[address]
                 self._wrong.pop(_extent(claim), None)
+
+
+def _described(
+    claims: Sequence[Claim], engine: str | None = None, process: str | None = None
+) -> tuple[Geometry, list[Gone]]:
+    """The claims' regions, and of each whether its memory is gone."""
+    regions = list(as_regions(claims))
+    geometry = Geometry(tuple(region for _, region in regions), engine, process)
+    return geometry, [claim.gone for claim, _ in regions]
 
 
 def _extent(claim: Claim) -> Range:

@@ -348,7 +348,7 @@ def test_a_worker_is_read_without_hooks_once_it_has_registered(worker, torch):
     one.register_kv_caches(one.device_kv_caches)
     (pool,) = vllm.pools_of(one)
     assert [claim.name for claim in pool.claims] == [*one.device_kv_caches]
-    assert [breach.check.name for _, breach in faults(pool)] == ["slot-coverage"]
+    assert [breach.check.name for _, breach in faults(pool.settled())] == ["slot-coverage"]
 
 
 def test_a_module_that_only_gives_out_the_class_has_no_hooks(policy, hooks):

@@ -17,6 +17,20 @@ from kvlint.runtime_checks.pools.tensors import Around, Tensor, tensors_in
 PAGE = 4
 
 
+def eight_slots(name: str) -> Region:
+    """Of 128 bytes each, from 4096 on."""
+    return Region(
+        name=name,
+        address=4096,
+        length=1024,
+        stride=128,
+        transfer_length=128,
+        memory_kind="DRAM",
+        device=0,
+        list="kv",
+    )
+
+
 def claims(tensors: list[Any], **changed: Any) -> list[Claim]:
     """Pages of four rows, as an engine says of each tensor."""
     return [
@@ -45,7 +59,9 @@ def tensors(torch):
 @pytest.fixture
 def found(tensors) -> Callable[..., list[Breach]]:
     def find(said: list[Claim], held: Any = tensors) -> list[Breach]:
-        return [breach for _, breach in faults(Pool("Pool", said, tensors_in({"keys": held})))]
+        return [
+            breach for _, breach in faults(Pool("Pool", said, tensors_in({"keys": held})).settled())
+        ]
 
     return find
 
@@ -165,16 +181,7 @@ def test_regions_of_different_lists_may_share_bytes(found, tensors):
 
 
 def test_only_some_of_a_region_registered_is_told_from_where_on():
-    region = Region(
-        name="layer 0 key",
-        address=4096,
-        length=1024,
-        stride=128,
-        transfer_length=128,
-        memory_kind="DRAM",
-        device=0,
-        list="kv",
-    )
+    region = eight_slots("layer 0 key")
     whole = [("DRAM", 4096, 512, 0), ("DRAM", 4608, 512, 0)]
     assert list(registered_in_part([region], whole)) == []
     assert list(registered_in_part([region], [("DRAM", 0, 1 << 20, 0)])) == []
@@ -231,16 +238,7 @@ def test_what_holds_a_byte_is_found_among_overlapping_and_empty_tensors():
 
 
 def test_no_memory_that_is_registered_beside_or_twice_makes_a_region_registered():
-    region = Region(
-        name="keys",
-        address=4096,
-        length=1024,
-        stride=128,
-        transfer_length=128,
-        memory_kind="DRAM",
-        device=0,
-        list="kv",
-    )
+    region = eight_slots("keys")
     beside = [("DRAM", 0, 4096, 0), ("DRAM", 5120, 64, 0), ("DRAM", 4096, 1024, 1)]
     assert list(registered_in_part([region], beside)) == []
     twice = [*beside, ("DRAM", 4000, 300, 0), ("DRAM", 4100, 20, 0), ("DRAM", 4200, 920, 0)]

@@ -63,7 +63,9 @@ def caches(tensors: list[Tensor], **more: object) -> list[Cache]:
 
 
 def missed(claims: list[Claim], of: list[Cache], *, shared: bool = False) -> list[Breach]:
-    return [breach for _, breach in faults(Pool("Pool", claims, caches=of, shared=shared))]
+    return [
+        breach for _, breach in faults(Pool("Pool", claims, caches=of, shared=shared).settled())
+    ]
 
 
 @QUICK
