@@ -67,12 +67,15 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class ClassOutline:
+    """`constants`: names that the class gives a dotted name, as in `dtype = torch.uint8`."""
+
     path: str
     name: str
     line: int
     bases: tuple[str, ...]
     decorators: tuple[str, ...]
     annotated: tuple[str, ...]
+    constants: tuple[tuple[str, str], ...] = ()
 
     @property
     def key(self) -> str:
@@ -176,6 +179,7 @@ def _visit(body: list[ast.stmt], out: Outline, prefix: str, owner: str, package:
                     for s in node.body
                     if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
                 ),
+                tuple(_constants(node.body)),
             )
             _visit(node.body, out, f"{name}.", name, package)
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -232,6 +236,16 @@ def _defaults(arguments: ast.arguments) -> list[tuple[str, object]]:
         for argument, default in pairs
         if isinstance(default, ast.Constant)
     ]
+
+
+def _constants(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+    for statement in body:
+        match statement:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute() as value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.Attribute() as value)
+            ):
+                yield name, _dotted(value)
 
 
 def _annotation(node: ast.expr | None) -> str:

@@ -67,6 +67,9 @@ class Nouns:
     triggers: frozenset[str]
     descriptors: frozenset[str]
     ambiguous: frozenset[str]
+    bytes: frozenset[str]
+    elements: frozenset[str]
+    not_cache: frozenset[str]
 
 
 def _data(name: str) -> dict[str, Any]:
@@ -108,6 +111,8 @@ class Apis:
     silent: frozenset[str]
     common: frozenset[str]
     same_memory: frozenset[str]
+    element_sizes: frozenset[str]
+    dtype_bytes: dict[str, int]
 
 
 @cache
@@ -125,6 +130,8 @@ def apis() -> Apis:
         silent=frozenset(data["silent"]),
         common=frozenset(data["common"]),
         same_memory=frozenset(data["same_memory"]),
+        element_sizes=frozenset(data["element_sizes"]),
+        dtype_bytes=data["dtype_bytes"],
     )
 
 
