@@ -2,6 +2,7 @@
 #   make demo          shows `kvlint check` on the examples
 #   make test          runs the suite, the linters, the type checker, and kvlint on itself
 #   make test-engines  runs the tests on released engines, which it downloads
+#   make ecosystem     shows what a change does to the findings in released engines, too
 # Environments are rebuilt only when pyproject.toml changes (stamp files in .venv).
 
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -9,10 +10,10 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 	done)
 BIN := .venv/bin
 APART := $(BIN)/python -m pip install --quiet --no-deps
-# Where test-engines keeps unpacked wheels, and the environment in which engines run.
+# Where unpacked wheels are kept, and the environment in which engines run.
 export KVLINT_ENGINES_CACHE ?= $(HOME)/.cache/kvlint-engines
 
-.PHONY: demo test test-engines format clean
+.PHONY: demo test test-engines ecosystem ecosystem-update format clean
 .DELETE_ON_ERROR:
 
 demo: .venv/.installed
@@ -28,6 +29,12 @@ test: .venv/.installed-dev
 
 test-engines: .venv/.installed-dev
 	$(BIN)/python -m pytest -m engines -rs tests/engines
+
+ecosystem: .venv/.installed
+	$(BIN)/python -m benchmarks.ecosystem
+
+ecosystem-update: .venv/.installed
+	$(BIN)/python -m benchmarks.ecosystem --write
 
 format: .venv/.installed-dev
 	$(BIN)/ruff check --fix

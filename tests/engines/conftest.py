@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.building import install
-from tests.engines.cache import skipping
 from tests.engines.environment import Engine, environment
+from tests.engines.wheels import skipping
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.engines.cache import NoWheelError, here, made, pip
+from benchmarks.downloads import NoWheelError, here, made, pip
 from tests.engines.wheels import unpacked
 
 FOLDER = Path(__file__).parent

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import kvlint
-from tests.engines import cache
+from benchmarks import downloads
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -48,7 +48,7 @@ def test_a_release_imports_beside_an_installed_kvlint_that_is_not_armed(engine, 
 @pytest.fixture(autouse=True)
 def own_cache(request, tmp_path, monkeypatch):
     if "engine" not in request.fixturenames:
-        monkeypatch.setattr(cache, "CACHE", tmp_path / "cache")
+        monkeypatch.setattr(downloads, "CACHE", tmp_path / "cache")
 
 
 def test_one_makes_what_two_ask_for():
@@ -61,7 +61,7 @@ def test_one_makes_what_two_ask_for():
         (folder / "content").touch()
 
     first, second = (
-        threading.Thread(target=cache.made, args=("wheels/some", make)) for _ in range(2)
+        threading.Thread(target=downloads.made, args=("wheels/some", make)) for _ in range(2)
     )
     first.start()
     assert in_the_making.wait(60)
@@ -70,7 +70,7 @@ def test_one_makes_what_two_ask_for():
     first.join()
     second.join()
     assert makers == [first]
-    assert (cache.CACHE / "wheels/some/content").exists()
+    assert (downloads.CACHE / "wheels/some/content").exists()
 
 
 def test_a_failure_leaves_nothing_that_would_be_taken_for_the_whole():
@@ -79,35 +79,35 @@ def test_a_failure_leaves_nothing_that_would_be_taken_for_the_whole():
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        cache.made("wheels/some", failing)
-    folder = cache.made("wheels/some", lambda folder: (folder / "whole").touch())
+        downloads.made("wheels/some", failing)
+    folder = downloads.made("wheels/some", lambda folder: (folder / "whole").touch())
     assert [path.name for path in folder.iterdir()] == ["whole"]
-    assert cache.made("wheels/some", failing) == folder
+    assert downloads.made("wheels/some", failing) == folder
 
 
 KILLED = """
 import os
-from tests.engines.cache import made
+from benchmarks.downloads import made
 made("wheels/some", lambda folder: ((folder / "half").touch(), os.kill(os.getpid(), 9)))
 """
 
 
 def test_what_a_killed_process_left_is_cleared_away_and_made_anew():
-    here = {**os.environ, "KVLINT_ENGINES_CACHE": str(cache.CACHE)}
+    here = {**os.environ, "KVLINT_ENGINES_CACHE": str(downloads.CACHE)}
     killed = subprocess.run([sys.executable, "-c", KILLED], env=here, cwd=ROOT)
     assert killed.returncode == -9
-    folder = cache.made("wheels/some", lambda folder: (folder / "whole").touch())
+    folder = downloads.made("wheels/some", lambda folder: (folder / "whole").touch())
     assert {path.name for path in folder.parent.iterdir()} == {"some", ".some.lock"}
     assert [path.name for path in folder.iterdir()] == ["whole"]
 
 
 def test_a_wheel_that_there_is_not_is_named_with_the_platform(tmp_path):
-    with pytest.raises(cache.NoWheelError) as caught:
-        cache.pip("download", "--no-index", "--dest", tmp_path, "sglang==0.5.23")
-    assert str(caught.value) == f"no wheel of sglang==0.5.23 for {cache.here()}"
+    with pytest.raises(downloads.NoWheelError) as caught:
+        downloads.pip("download", "--no-index", "--dest", tmp_path, "sglang==0.5.23")
+    assert str(caught.value) == f"no wheel of sglang==0.5.23 for {downloads.here()}"
 
 
 def test_an_index_that_cannot_be_reached_is_no_missing_wheel(tmp_path):
     nowhere = ("--index-url", "http://127.0.0.1:9/simple", "--retries", "1")
     with pytest.raises(RuntimeError, match="Retrying"):
-        cache.pip("download", *nowhere, "--dest", tmp_path, "sglang==0.5.23")
+        downloads.pip("download", *nowhere, "--dest", tmp_path, "sglang==0.5.23")

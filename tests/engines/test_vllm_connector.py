@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.engines.cache import CACHE
+from benchmarks.downloads import CACHE
 
 RIGHT = (
     "uniform",

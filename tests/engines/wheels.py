@@ -1,38 +1,36 @@
-"""Released engines, unpacked once. Nothing of them is installed, and nothing run from here."""
+"""Released engines for tests, and what is found in them."""
 
 import json
-import re
 import subprocess
 import sys
-import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.engines.cache import made, pip, skipping
+import pytest
+
+from benchmarks import downloads
 
 CODES = "KV101,KV102,KV103"
-# Of vllm's wheel nine tenths are libraries that need CUDA to load, and headers to build more.
-LEFT_OUT = {"vllm": re.compile(r"\.(so|h|hpp|cuh|inl)$|^vllm/vllm-rs$")}
-
 Found = dict[str, Any]
+
+
+@contextmanager
+def skipping() -> Iterator[None]:
+    """A test that finds a wheel missing skips, and says which."""
+    try:
+        yield
+    except downloads.NoWheelError as error:
+        pytest.skip(str(error))
 
 
 @cache
 def unpacked(package: str) -> Path:
     """The folder with the wheel of `package` (`name==version`): modules, data and metadata."""
-    unused = LEFT_OUT.get(package.partition("==")[0])
-
-    def unpack(folder: Path) -> None:
-        downloads = folder.with_name("downloads")
-        pip("download", "--dest", downloads, package)
-        (wheel,) = downloads.glob("*.whl")
-        with zipfile.ZipFile(wheel) as archive:
-            names = archive.namelist()
-            archive.extractall(folder, [n for n in names if not (unused and unused.search(n))])
-
     with skipping():
-        return made(f"wheels/{package.replace('==', '-')}", unpack)
+        return downloads.unpacked(package)
 
 
 @cache

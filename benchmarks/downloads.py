@@ -1,4 +1,4 @@
-"""What tests on released engines download and build, kept from one run to the next."""
+"""Released engines as the index has them, and what is built for them: kept from run to run."""
 
 import fcntl
 import os
@@ -8,13 +8,31 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 CACHE = Path(os.environ.get("KVLINT_ENGINES_CACHE") or Path.home() / ".cache/kvlint-engines")
+# Of vllm's wheel nine tenths are libraries that need CUDA to load, and headers to build more.
+LEFT_OUT = {"vllm": re.compile(r"\.(so|h|hpp|cuh|inl)$|^vllm/vllm-rs$")}
+
+
+def unpacked(package: str) -> Path:
+    """The folder with the wheel of `package` (`name==version`): modules, data and metadata.
+
+    Nothing of it is installed, and nothing run. Raises as `pip` does.
+    """
+    unused = LEFT_OUT.get(package.partition("==")[0])
+
+    def unpack(folder: Path) -> None:
+        downloads = folder.with_name("downloads")
+        pip("download", "--dest", downloads, package)
+        (wheel,) = downloads.glob("*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            names = archive.namelist()
+            archive.extractall(folder, [n for n in names if not (unused and unused.search(n))])
+
+    return made(f"wheels/{package.replace('==', '-')}", unpack)
 
 
 def made(name: str, make: Callable[[Path], None]) -> Path:
@@ -53,15 +71,6 @@ def pip(*arguments: str | Path) -> None:
     if missing is None or "Retrying" in ran.stderr:
         raise RuntimeError(f"pip {' '.join(map(str, arguments))}\n{ran.stderr}")
     raise NoWheelError(f"no wheel of {missing[1]} for {here()}")
-
-
-@contextmanager
-def skipping() -> Iterator[None]:
-    """A test that finds a wheel missing skips, and says which."""
-    try:
-        yield
-    except NoWheelError as error:
-        pytest.skip(str(error))
 
 
 def here() -> str:
