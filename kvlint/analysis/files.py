@@ -164,8 +164,11 @@ class Files:
         """Paths of the files that rules start from."""
         return list(self.texts) if self._start is None else [self._start]
 
-    def holding(self, *patterns: re.Pattern[str], words: Sequence[str] = ()) -> Iterator[Body]:
-        """Bodies of the definitions that each of the patterns matches, kernels left out.
+    def holding(
+        self, *patterns: re.Pattern[str], words: Sequence[str] = (), kernels: bool = False
+    ) -> Iterator[Body]:
+        """Bodies of the definitions that each of the patterns matches: kernels alone, or all
+        others.
 
         `words`: the file must hold one of these besides. By path and line.
         """
@@ -177,16 +180,22 @@ class Files:
             if any(p.search(text) is None for p in others):
                 continue
             hits = [m.start() for m in first.finditer(text)]
-            yield from self.bodies_at(path, hits, *others)
+            yield from self.bodies_at(path, hits, *others, kernels=kernels)
 
     def bodies_at(
-        self, path: str, offsets: Sequence[int], *patterns: re.Pattern[str]
+        self,
+        path: str,
+        offsets: Sequence[int],
+        *patterns: re.Pattern[str],
+        kernels: bool = False,
     ) -> Iterator[Body]:
         """Bodies around these offsets of a file, those that hold the patterns."""
         source = self.outline(path) if offsets else None
         for definition in self._covering(path, offsets):
             own = source.text(definition) if source else ""
-            if "jit" in definition.decorators or not all(p.search(own) for p in patterns):
+            if ("jit" in definition.decorators) is not kernels:
+                continue
+            if not all(p.search(own) for p in patterns):
                 continue
             body = self.body(definition)
             if body is not None:

@@ -22,6 +22,8 @@ from kvlint.analysis.vocabulary import apis
 
 _VECTOR_MODULES = frozenset({"numpy", "torch", "math", "itertools", "functools", "jax", "copy"})
 _ROUNDING = frozenset({"cdiv", "ceil_div", "get_dtype_size"})
+# Triton's language, imported or handed on under its usual name.
+_OF_KERNELS = ("tl.load", "tl.where", "triton.language.load", "triton.language.where")
 _CONVERSIONS = frozenset({"tensor", "array", "asarray", "int", "str"})
 
 
@@ -31,6 +33,8 @@ def idiom(call: Call, new_loop: Callable[[Term], int]) -> Term:
     `new_loop` numbers the loop that a repeated value stands for.
     """
     name, receiver, arguments = call.name, call.receiver, call.arguments
+    if call.callee.endswith(_OF_KERNELS):
+        return _of_kernel(call)
     builtin = call.callee == name
     if receiver is None and not (
         builtin or call.callee.partition(".")[0] in _VECTOR_MODULES or name in _ROUNDING
@@ -61,6 +65,16 @@ def idiom(call: Call, new_loop: Callable[[Term], int]) -> Term:
             return Fold(apis().folds[name], Sequence(arguments))
         case _, (first, *_) if name in apis().keeps:
             return call if name in ("prod", "round_up", "align_up", "chain") else first
+    return call
+
+
+def _of_kernel(call: Call) -> Term:
+    """What a mask leaves out does not say where the rest lies."""
+    match call.name, call.arguments:
+        case "load", (address, *_):
+            return Call(call.callee, None, (address,))
+        case "where", (_, value, Literal()):
+            return value
     return call
 
 

@@ -27,6 +27,7 @@ from kvlint.analysis.showing import path_of
 from kvlint.analysis.spans import places
 from kvlint.analysis.terms import (
     Call,
+    Choice,
     Field,
     Fold,
     Item,
@@ -208,7 +209,7 @@ class _Statements(Expressions):
                     for path in [p for p in env if p.startswith((f"{name}.", f"{name}["))]:
                         del env[path]
                 env[name] = value
-                if isinstance(value, Item | Call):
+                if isinstance(value, Item | Call | Operation | Choice):
                     self.body.names.setdefault(value, name)
             case cst.Tuple(elements=elements) | cst.List(elements=elements):
                 self._unpack(elements, value, env)

@@ -15,6 +15,7 @@ from kvlint.analysis.terms import (
     Each,
     Field,
     Fold,
+    Global,
     Item,
     Literal,
     Many,
@@ -92,6 +93,8 @@ _TENSOR = frozenset({"nbytes", "element_size", "itemsize", "numel", "shape", "st
 
 def _from_api(term: Term) -> Quantity | None:
     match term:
+        case Global(name) if name.rpartition(".")[2] == "itemsize":
+            return _strong(Unit.ELEMENT_SIZE)
         case Item(of, _):
             inner = _from_api(of)
             return inner if inner is not None and inner.unit is Unit.ELEMENTS else None
@@ -126,12 +129,12 @@ def is_dtype(term: Term) -> bool:
 def _from_name(term: Term, body: Body) -> Quantity | None:
     match term:
         case Parameter() | Field() | Running() | Call() | Item() | Each():
-            unit = named(last_name(term), body, term)
+            unit = named(body.names.get(term) or last_name(term), body, term)
             return Quantity(unit, Strength.WEAK) if unit else None
     return None
 
 
-_SIZES = frozenset({"size", "bytes", "nbytes", "width", "byte"})
+_SIZES = frozenset({"size", "sizes", "bytes", "nbytes", "width", "byte"})
 _ONE = frozenset({"element", "elem", "dtype", "itemsize"})
 
 

@@ -1,0 +1,101 @@
+"""What ties a literal width to what it stands for, near enough to be a guard.
+
+A comparison that refuses, a check of the dtype, or memory of the very size in the same function
+that is read as a dtype of so many bytes.
+"""
+
+from collections.abc import Iterator
+
+from kvlint.analysis.bodies import Body, Guard, Where
+from kvlint.analysis.link import Program
+from kvlint.analysis.quantities import is_dtype
+from kvlint.analysis.showing import brief
+from kvlint.analysis.tensors import allocation, bytes_of
+from kvlint.analysis.terms import Call, Field, Literal, Operation, Sequence, Slice, Term
+from kvlint.analysis.widths import Width, summands
+from kvlint.findings import Step
+
+
+def tie(program: Program, body: Body, width: Width, where: Where) -> Step | None:
+    """The first thing in `body` that ties the width to its parts where it stands."""
+    for guard in body.guards:
+        if not _covers(guard, where):
+            continue
+        for symbol, left, right in _comparisons(guard.condition):
+            if _ties(program, body, width, symbol, left, right):
+                says = f"checks {brief(guard.condition, 80)}"
+                return Step(program.span(body, guard.place), says)
+    return _read_as(program, body, width)
+
+
+def _covers(guard: Guard, where: Where) -> bool:
+    """Whether the check stands on every way to the place or, if it refuses, behind it."""
+    if guard.where.dominates(where):
+        return True
+    return guard.raises and where.block[: len(guard.where.block)] == guard.where.block
+
+
+def _comparisons(condition: Term) -> Iterator[tuple[str, Term, Term]]:
+    match condition:
+        case Operation("and", left, right):
+            yield from _comparisons(left)
+            yield from _comparisons(right)
+        case Operation("==" | "in" | "is" as symbol, left, right):
+            yield symbol, left, right
+
+
+def _ties(program: Program, body: Body, width: Width, symbol: str, left: Term, right: Term) -> bool:
+    for one, other in ((left, right), (right, left)):
+        if symbol == "==" and one.contains(width.term) and one != other:
+            return True
+        if width.row and symbol == "==" and other == Literal(width.value):
+            return True
+        if is_dtype(one) and not width.row and _speaks_of(one, width):
+            named = other.items if isinstance(other, Sequence) else (other,)
+            if all(bytes_of(program, n, body) == width.value for n in named):
+                return True
+    return False
+
+
+def _speaks_of(dtype: Term, width: Width) -> bool:
+    """Whether a dtype is of the tensor that the width counts elements of; one that belongs to
+    no tensor in sight may be."""
+    match dtype:
+        case Field(of, _) if any(_is_measured(p, of) for p in width.term.walk()):
+            return True
+        case Field(of, _):
+            return not any(
+                isinstance(p, Field) and p.name == "shape" for p in width.term.walk()
+            ) and (not isinstance(of, Call))
+    return True
+
+
+def _is_measured(part: Term, of: Term) -> bool:
+    match part:
+        case Field(owner, "shape") | Call(callee="numel" | "size" | "stride", receiver=owner):
+            return owner == of
+    return False
+
+
+def _read_as(program: Program, body: Body, width: Width) -> Step | None:
+    """A view of memory of this size, or an array of as many elements, of a dtype of so many
+    bytes, made in the same function."""
+    counted = {f for part in summands(width.term) for f in part.factors}
+    for site in body.calls:
+        call = site.call
+        made = allocation(call, body)
+        if made is not None:
+            fits = counted and counted <= set(made.shape)
+            dtype = made.dtype
+        elif call.name == "view" and call.receiver is not None and len(call.arguments) == 1:
+            fits = any(
+                isinstance(p, Slice | Call) and p.contains(width.term) for p in call.receiver.walk()
+            )
+            dtype = call.arguments[0]
+        else:
+            continue
+        if fits and bytes_of(program, dtype, body) == width.value:
+            return Step(
+                program.span(body, site.place), f"is read as {brief(dtype, 40) if dtype else ''}"
+            )
+    return None

@@ -1,0 +1,257 @@
+"""Literals that stand for bytes: a number of bytes taken apart into sums of products.
+
+`page * (dim + dim // 128 * 4)` is a sum of two products in a product. Where one of a sum's parts
+is bytes, all are: only bytes of different elements can be added. So a part that has elements
+and a literal, and nothing that says how many bytes an element has, has that in its literal.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import prod
+
+from kvlint.analysis.bodies import Body
+from kvlint.analysis.quantities import Unit, is_dtype, quantity
+from kvlint.analysis.roles import Strength
+from kvlint.analysis.terms import Call, Choice, Literal, Mapping, Operation, Term, last_name
+from kvlint.analysis.vocabulary import words
+
+ELEMENT = (1, 2, 4, 8)  # bytes that elements of the usual dtypes have
+NARROWEST = 16  # bytes of the narrowest row that is worth a literal of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """A literal that is a number of bytes.
+
+    `term`: the product it stands in; `value`: bytes; `row`: of a whole row, else of one element.
+    `default`: what a dtype that is not named is taken for.
+    """
+
+    term: Term
+    value: int
+    row: bool = False
+    default: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """One part of a sum: `literals` x `factors`, as `term` writes it."""
+
+    term: Term
+    literals: tuple[int, ...]
+    factors: tuple[Term, ...]
+
+    @property
+    def coefficient(self) -> int:
+        return prod(self.literals)
+
+
+def summands(term: Term) -> list[Product]:
+    """The products that a sum adds up, one for what is no sum."""
+    match term:
+        case Operation("+" | "-", left, right):
+            return [*summands(left), *summands(right)]
+    return [_product(term)]
+
+
+def _product(term: Term) -> Product:
+    literals: list[int] = []
+    factors: list[Term] = []
+    stack = [term]
+    while stack:
+        match stack.pop():
+            case Operation("*", left, right):
+                stack += (right, left)
+            case Operation("<<", left, Literal(int(bits))) if 0 <= bits < 32:
+                stack += (Literal(1 << bits), left)
+            case Literal(int(value)) if not isinstance(value, bool):
+                literals.append(value)
+            case other:
+                factors.append(other)
+    return Product(term, tuple(literals), tuple(factors))
+
+
+def widths(term: Term, body: Body, *, bytes_: bool, stored: bool = False) -> Iterator[Width]:
+    """Literals in `term` that are bytes.
+
+    `bytes_`: something besides names says that `term` is a number of bytes; without it only
+    what is bytes by its own arithmetic is looked at. `stored`: it is a dimension of a tensor of
+    bytes, where elements may be stored as they are: a single product says nothing then.
+    """
+    match term:
+        case Choice(_, then, other) if by_dtype(term) is None:
+            for one in (then, other):
+                yield from widths(one, body, bytes_=bytes_, stored=stored)
+            return
+    parts = summands(term)
+    known = bytes_ or any(_is_bytes(part, body) for part in parts)
+    alone = len(parts) == 1
+    for part in parts:
+        yield from _of_part(part, body, known, stored, alone and stored)
+
+
+def mixed(term: Term, body: Body) -> bool:
+    """Whether a sum adds elements times different literals: K and V beside a query, or bytes of
+    elements of different widths."""
+    found = set()
+    for part in summands(term):
+        if any(_unit(f, body) is Unit.ELEMENTS for f in part.factors):
+            found.add(part.coefficient)
+    return len(found) > 1
+
+
+def packed(term: Term, body: Body) -> bool:
+    """Whether a sum adds elements and, times a literal, what there is one of for each block of
+    them: values and their scales, which only have bytes in common."""
+    parts = summands(term)
+    scales = [part for part in parts if any(_counts_blocks(f, body) for f in part.factors)]
+    values = [
+        part
+        for part in parts
+        if part not in scales and any(_unit(f, body) is Unit.ELEMENTS for f in part.factors)
+    ]
+    return bool(values) and any(part.coefficient > 1 for part in scales)
+
+
+def _counts_blocks(factor: Term, body: Body) -> bool:
+    match factor:
+        case Operation("//" | "/" | "cdiv", of, _):
+            return _unit(of, body) is Unit.ELEMENTS
+    return False
+
+
+def adds_to_bytes(term: Term, body: Body) -> bool:
+    """Whether arithmetic alone says that `term` is bytes: a dtype's size is in it, or values and
+    their scales are added."""
+    return _anywhere(term, body, lambda t: _has_bytes(t, body) or packed(t, body))
+
+
+def adds_widths(term: Term, body: Body) -> bool:
+    """As `adds_to_bytes`, or elements are added times different literals: of what is bytes by
+    name this says that it is so."""
+    return adds_to_bytes(term, body) or _anywhere(term, body, lambda t: mixed(t, body))
+
+
+def _anywhere(term: Term, body: Body, test: Callable[[Term], bool]) -> bool:
+    """Whether the test holds for `term` or a sum in its products."""
+    match term:
+        case Choice(_, then, other):
+            return _anywhere(then, body, test) or _anywhere(other, body, test)
+    if test(term):
+        return True
+    sums = (f for part in summands(term) for f in part.factors if _is_sum(f))
+    return any(_anywhere(one, body, test) for one in sums)
+
+
+def _has_bytes(term: Term, body: Body) -> bool:
+    return any(_is_bytes(part, body) for part in summands(term))
+
+
+def _is_bytes(part: Product, body: Body) -> bool:
+    """A dtype's own size is a factor."""
+    found = quantity(part.term, body)
+    return (
+        found is not None
+        and found.unit in (Unit.BYTES, Unit.ELEMENT_SIZE)
+        and found.strength is Strength.STRONG
+    )
+
+
+def _unit(term: Term, body: Body) -> Unit | None:
+    found = quantity(term, body)
+    return found.unit if found else None
+
+
+def _of_part(
+    part: Product, body: Body, known: bool, stored: bool, may_count: bool
+) -> Iterator[Width]:
+    """`known`: the part is bytes; `may_count`: its literals may count elements, too."""
+    for factor in part.factors:
+        default = by_dtype(factor)
+        if default is not None:
+            if known:
+                yield Width(factor, default, default=True)
+            return
+    sums = [f for f in part.factors if _is_sum(f)]
+    plain = [f for f in part.factors if not _is_sum(f)]
+    units = [_unit(f, body) for f in plain]
+    sized = Unit.ELEMENT_SIZE in units or Unit.BYTES in units
+    for one in sums:
+        # Values and scales are packed bytes, whatever they are multiplied with.
+        if packed(one, body) or (known and not sized and adds_widths(one, body)):
+            yield from widths(one, body, bytes_=True, stored=stored)
+            return
+    if sized or not known or not part.factors:
+        return
+    if _converts(part) or any(_may_be_size(f) for f in plain):
+        return
+    literals = [n for n in part.literals if n > 1]
+    if Unit.ELEMENTS in units or any(_unit(f, body) is Unit.ELEMENTS for f in sums):
+        if literals and not may_count and all(n in ELEMENT for n in literals):
+            yield Width(_narrowed(part), max(literals))
+        return
+    if not literals or sums:
+        return
+    if max(literals) >= NARROWEST:
+        yield Width(_narrowed(part), max(literals), row=True)
+    elif part.coefficient in ELEMENT and not may_count:
+        yield Width(_narrowed(part), part.coefficient)
+
+
+def _converts(part: Product) -> bool:
+    """Counts of KiB, MiB and GiB are no widths of anything."""
+    return any(n >= 1024 and n & (n - 1) == 0 for n in part.literals)
+
+
+def _may_be_size(factor: Term) -> bool:
+    """A size of which nothing is known may be that of an element."""
+    parts = words(last_name(factor))
+    return (
+        bool(parts)
+        and parts[-1] in ("size", "sizes", "width")
+        and not {"page", "block"} & set(parts)
+    )
+
+
+def _is_sum(term: Term) -> bool:
+    match term:
+        case Operation("+" | "-", _, _):
+            return True
+        case Choice(_, then, other):
+            return _is_sum(then) or _is_sum(other)
+    return False
+
+
+def by_dtype(term: Term) -> int | None:
+    """Bytes that a choice by dtype falls back on: `2 if dtype == torch.half else 1`,
+    `{...}.get(dtype, 2)`."""
+    match term:
+        case Choice(test, Literal(int(then)), Literal(int(other))):
+            if then in ELEMENT and other in ELEMENT and test.contains(is_dtype):
+                return other
+        case Call(callee="get", receiver=Mapping(_, values), arguments=(_, Literal(int(other)))):
+            if other in ELEMENT and all(
+                isinstance(v, Literal) and v.value in ELEMENT for v in values
+            ):
+                return other
+    return None
+
+
+def _narrowed(part: Product) -> Term:
+    """The innermost product that still has all the literals: the others only count."""
+    term = part.term
+    wanted = sorted(n for n in part.literals if n > 1)
+    while True:
+        match term:
+            case Operation("*", left, right):
+                inner = [
+                    one
+                    for one in (left, right)
+                    if isinstance(one, Operation)
+                    and one.symbol == "*"
+                    and sorted(n for n in _product(one).literals if n > 1) == wanted
+                ]
+                if inner and _product(inner[0]).factors:
+                    term = inner[0]
+                    continue
+        return term
