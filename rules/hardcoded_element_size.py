@@ -5,7 +5,9 @@ from kvlint.findings import Claim, Given, Severity
 from kvlint.rule import Rule
 
 if TYPE_CHECKING:
+    from kvlint.analysis.borrowed_sizes import Borrowed
     from kvlint.analysis.byte_places import Place
+    from kvlint.analysis.item_lengths import Misfit
     from kvlint.analysis.link import Program
 
 
@@ -47,7 +49,11 @@ class HardcodedElementSize(Rule):
     as it can count bytes: it is no finding where nothing else tells. A name that says bytes
     makes a finding of medium confidence where arithmetic does not say the same. It is settled
     by a check of the dtype, by an assert that compares the number, and by a view or an array
-    of such elements in the same function.
+    of such elements in the same function. What a pool tells of its buffers, beside their
+    addresses, is held against the tensors that the project makes for it: a literal, or the
+    size of a dtype other than the tensor's, is named with both places. Tensors that are
+    registered with the size of a dtype from elsewhere, while their own can be asked, are one
+    more case.
 
     ## References
 
@@ -76,11 +82,56 @@ def row_bytes(k_cache, pages, page_size, agent):
 """
 
     def check(self, program: "Program") -> Iterator[Claim]:
+        from kvlint.analysis.borrowed_sizes import borrowed_sizes
         from kvlint.analysis.byte_places import byte_places
+        from kvlint.analysis.item_lengths import misfits
 
+        for borrowed in borrowed_sizes(program):
+            yield self._of_registration(program, borrowed)
+        told = []
+        for misfit in misfits(program):
+            if misfit.size or misfit.dtype:
+                told.append(misfit.length)
+                yield self._of_length(program, misfit)
         for place in byte_places(program):
-            if not place.width.row:
+            if not place.width.row and not any(t.contains(place.width.term) for t in told):
                 yield self._claim(program, place)
+
+    def _of_registration(self, program: "Program", found: "Borrowed") -> Claim:
+        from kvlint.assumptions import Own, Relation, Unknown
+
+        return Claim(
+            code=self.code,
+            relation=Relation(Own("element size"), "=", Unknown(found.size)),
+            at=program.span(found.body, found.mark),
+            scope=found.body.definition.key,
+            subject=f"{found.call}|{found.size}",
+            message=f"{found.size} is taken for the bytes of one element of {found.tensors}, "
+            f"whose own is at hand; {found.call} is told no other",
+            label="the size of another dtype",
+            settle="take element_size() of the tensors, and refuse those that differ",
+            given=(Given(None, found.tie),) if found.tie else (),
+        )
+
+    def _of_length(self, program: "Program", misfit: "Misfit") -> Claim:
+        from kvlint.analysis.showing import brief
+        from kvlint.assumptions import Number, Own, Relation, Unknown
+
+        shown = brief(misfit.length, 80)
+        size = Number(misfit.size) if misfit.size else Unknown(misfit.dtype)
+        return Claim(
+            code=self.code,
+            relation=Relation(Own("element size"), "=", size),
+            at=program.span(misfit.body, misfit.mark),
+            scope=misfit.body.definition.key,
+            subject=shown,
+            message=f"an item length takes {size} for the bytes of one element: {shown}; "
+            f"{misfit.made.says} ({misfit.made.span})",
+            label="does not follow the tensor it describes",
+            settle="take the length from the tensor: nbytes, or element_size() times its stride",
+            trace=(misfit.made,),
+            given=(Given(None, misfit.tie),) if misfit.tie else (),
+        )
 
     def _claim(self, program: "Program", place: "Place") -> Claim:
         from kvlint.analysis.showing import brief

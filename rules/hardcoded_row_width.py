@@ -5,6 +5,7 @@ from kvlint.findings import Claim, Given, Severity, Span, Step
 from kvlint.rule import Rule
 
 if TYPE_CHECKING:
+    from kvlint.analysis.item_lengths import Misfit
     from kvlint.analysis.link import Program
 
 
@@ -42,8 +43,9 @@ class HardcodedRowWidth(Rule):
     nothing that has a size of its own, in a number of bytes: an offset from an address, a
     dimension of a tensor of bytes, a sum with bytes in it, a size that is returned where other
     cases return one with a dtype's size in it. In a Triton kernel: literals that multiply a
-    row's number, loaded or handed in, behind the address of a cache. It is settled by a
-    comparison with the width that refuses, here or where the kernel is launched.
+    row's number, loaded or handed in, behind the address of a cache. An item length that a
+    pool tells of its buffers and that leaves out a dimension of theirs is one, too. It is
+    settled by a comparison with the width that refuses, here or where the kernel is launched.
 
     ## References
 
@@ -74,6 +76,7 @@ def allocate(num_pages, page_size, layout, device):
 
     def check(self, program: "Program") -> Iterator[Claim]:
         from kvlint.analysis.byte_places import byte_places
+        from kvlint.analysis.item_lengths import misfits
         from kvlint.analysis.kernel_rows import kernel_rows
         from kvlint.analysis.showing import brief
 
@@ -86,6 +89,9 @@ def allocate(num_pages, page_size, layout, device):
                 yield self._claim(
                     place.width.value, at, scope, shown, message, place.tie, place.by_name
                 )
+        for misfit in misfits(program):
+            if misfit.missing:
+                yield self._of_length(program, misfit)
         for row in kernel_rows(program):
             at = program.span(row.body, row.mark)
             others = " and ".join(map(str, row.others))
@@ -93,6 +99,25 @@ def allocate(num_pages, page_size, layout, device):
             message = f"rows behind {row.pointer} lie so far apart{beside}"
             scope = row.body.definition.key
             yield self._claim(row.width, at, scope, row.pointer, message, row.tie, False)
+
+    def _of_length(self, program: "Program", misfit: "Misfit") -> Claim:
+        from kvlint.analysis.showing import brief
+        from kvlint.assumptions import Own, Relation, Unknown
+
+        shown = brief(misfit.length, 80)
+        missing = " and ".join(misfit.missing)
+        return Claim(
+            code=self.code,
+            relation=Relation(Own("item length"), "=", Unknown(shown)),
+            at=program.span(misfit.body, misfit.mark),
+            scope=misfit.body.definition.key,
+            subject=shown,
+            message=f"an item length leaves out {missing}: {shown}; "
+            f"{misfit.made.says} ({misfit.made.span})",
+            label="does not follow the tensor it describes",
+            settle="take the length from the tensor: nbytes, or element_size() times its stride",
+            trace=(misfit.made,),
+        )
 
     def _claim(
         self,

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from kvlint.analysis.bodies import Body, Mark, Where
+from kvlint.analysis.item_lengths import described
 from kvlint.analysis.link import Program
 from kvlint.analysis.quantities import Unit, named, quantity
 from kvlint.analysis.roles import Strength, is_address, joins_lists, list_quantity
@@ -31,20 +32,23 @@ from kvlint.analysis.vocabulary import apis, nouns, words
 from kvlint.analysis.widths import NARROWEST, Width, adds_to_bytes, adds_widths, summands, widths
 from kvlint.findings import Step
 
-_LITERAL = re.compile(r"\* ?\d|\d ?\* ?[\w(]|numel\(|else \d|get\([^()]*, \d\)")
-_BYTES = re.compile(r"bytes|itemsize|cell_size|element_size|data_ptr|int8|_lens?\b")
+_LITERAL = re.compile(r"\* ?\d|\d ?\* ?[\w(]|numel\(|else \d|get\([^()]*, \d\)|, \d{3,}[,)]")
+_BYTES = re.compile(
+    r"bytes|itemsize|cell_size|element_size|data_ptr|int8|_lens?\b|// ?[\w.]+\)? ?\* ?\d"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """A width in a number of bytes: at `mark`; `says`: what makes the number bytes; `by_name`:
-    only its name does; `tie`: what guards the width."""
+    only its name does; `of`: the tensor whose address it is about; `tie`: what guards it."""
 
     body: Body
     width: Width
     mark: Mark
     says: str
     by_name: bool
+    of: Term | None = None
     tie: Step | None = None
 
 
@@ -58,7 +62,7 @@ def byte_places(program: Program) -> Iterator[Place]:
                 found[place.width.term] = place
         for place in found.values():
             _, where = body.place_of(place.width.term) or (place.mark, Where((0,), 0, ()))
-            yield replace(place, tie=tie(program, body, place.width, where))
+            yield replace(place, tie=tie(program, body, place.width, where, place.of))
 
 
 def _of_body(program: Program, body: Body) -> Iterator[Place]:
@@ -72,10 +76,12 @@ def _of_body(program: Program, body: Body) -> Iterator[Place]:
     yield from _named(program, body)
 
 
-def _place(body: Body, width: Width, says: str, by_name: bool) -> Iterator[Place]:
+def _place(
+    body: Body, width: Width, says: str, by_name: bool, of: Term | None = None
+) -> Iterator[Place]:
     found = body.place_of(width.term)
     if found is not None:
-        yield Place(body, width, found[0], says, by_name)
+        yield Place(body, width, found[0], says, by_name, of)
 
 
 def _is_elsewhere(name: str) -> bool:
@@ -133,17 +139,22 @@ def _addressed(body: Body, moves: bool) -> Iterator[Place]:
                 case Operation("+", left, right) if not joins_lists(left, right):
                     for base, offset in ((left, right), (right, left)):
                         if is_address(base) and not is_address(offset):
-                            sure = _is_told(base, body)
+                            of = _pointed(base)
                             says = f"is added to the address {last_name(base) or 'of a tensor'}"
                             for width in widths(offset, body, bytes_=True):
-                                yield from _place(body, width, says, not sure)
+                                yield from _place(body, width, says, of is None, of)
                 case Sequence((address, length, *_)) if moves and is_address(address):
                     if not is_address(length):
-                        sure = _is_told(address, body)
+                        of = _pointed(address)
                         for width in _of_length(length, body):
-                            yield from _place(
-                                body, width, "is the length beside an address", not sure
-                            )
+                            yield from _place(body, width, _BESIDE, of is None, of)
+    for root in body.returns:
+        for of, length in described(root.term):
+            for width in _of_length(length, body):
+                yield from _place(body, width, _BESIDE, False, of)
+
+
+_BESIDE = "is the length beside an address"
 
 
 def _of_length(length: Term, body: Body) -> Iterator[Width]:
@@ -157,9 +168,12 @@ def _of_length(length: Term, body: Body) -> Iterator[Width]:
         yield Width(length, parts[0].coefficient)
 
 
-def _is_told(address: Term, body: Body) -> bool:
-    """Whether an API says that this is an address."""
-    return address.contains(lambda t: isinstance(t, Call) and t.name == "data_ptr")
+def _pointed(address: Term) -> Term | None:
+    """The tensor whose address an API tells, if one does."""
+    for part in address.holding(Call.bit):
+        if isinstance(part, Call) and part.name == "data_ptr":
+            return part.receiver
+    return None
 
 
 def _summed(program: Program, body: Body) -> Iterator[Place]:

@@ -13,6 +13,7 @@ from kvlint.analysis.terms import (
     Field,
     Global,
     Item,
+    Literal,
     Many,
     Sequence,
     Slice,
@@ -39,16 +40,29 @@ class Tensor:
 
 
 def allocation(term: Term, body: Body) -> Tensor | None:
-    """The tensor that `term` makes, where it is a call of `torch.zeros`, `empty` or the like."""
-    if not isinstance(term, Call) or term.name not in apis().makes_tensor:
+    """The tensor that `term` makes, where it is a call of `torch.zeros`, `empty` or the like, or
+    any that is given a shape and a dtype. A placeholder without elements is none."""
+    if not isinstance(term, Call):
         return None
     given = dict(term.keywords)
     shape = term.arguments
+    if term.name not in apis().makes_tensor and not (
+        "dtype" in given
+        and shape
+        and isinstance(shape[0], Sequence)
+        and (term.receiver is None or not term.callee)
+    ):
+        return None
     if "size" in given and not shape:
         shape = (given["size"],)
-    if len(shape) == 1 and isinstance(shape[0], Sequence):
+    if shape and isinstance(shape[0], Sequence):
         shape = shape[0].items
-    if not shape or term.name.endswith("_like") or term.name in ("as_strided", "frombuffer"):
+    if (
+        not shape
+        or Literal(0) in shape
+        or term.name.endswith("_like")
+        or term.name in ("as_strided", "frombuffer")
+    ):
         return None
     return Tensor(shape, given.get("dtype"), term, body)
 

@@ -10,14 +10,17 @@ from kvlint.analysis.bodies import Body, Guard, Where
 from kvlint.analysis.link import Program
 from kvlint.analysis.quantities import is_dtype
 from kvlint.analysis.showing import brief
-from kvlint.analysis.tensors import allocation, bytes_of
-from kvlint.analysis.terms import Call, Field, Literal, Operation, Sequence, Slice, Term
+from kvlint.analysis.tensors import allocation, bytes_of, tensors
+from kvlint.analysis.terms import Call, Field, Literal, Not, Operation, Sequence, Slice, Term
 from kvlint.analysis.widths import Width, summands
 from kvlint.findings import Step
 
 
-def tie(program: Program, body: Body, width: Width, where: Where) -> Step | None:
-    """The first thing in `body` that ties the width to its parts where it stands."""
+def tie(
+    program: Program, body: Body, width: Width, where: Where, of: Term | None = None
+) -> Step | None:
+    """The first thing that ties the width to its parts where it stands: in `body`, or, for the
+    tensor `of` that it is about, in the class that makes it."""
     for guard in body.guards:
         if not _covers(guard, where):
             continue
@@ -25,7 +28,7 @@ def tie(program: Program, body: Body, width: Width, where: Where) -> Step | None
             if _ties(program, body, width, symbol, left, right):
                 says = f"checks {brief(guard.condition, 80)}"
                 return Step(program.span(body, guard.place), says)
-    return _read_as(program, body, width)
+    return _read_as(program, body, width) or _made_so(program, body, width, of)
 
 
 def _covers(guard: Guard, where: Where) -> bool:
@@ -35,13 +38,24 @@ def _covers(guard: Guard, where: Where) -> bool:
     return guard.raises and where.block[: len(guard.where.block)] == guard.where.block
 
 
-def _comparisons(condition: Term) -> Iterator[tuple[str, Term, Term]]:
+def _comparisons(condition: Term, holds: bool = True) -> Iterator[tuple[str, Term, Term]]:
+    """Comparisons that hold where the condition, or its negation, does."""
     match condition:
-        case Operation("and", left, right):
+        case Not(of):
+            yield from _comparisons(of, not holds)
+        case Operation("and", left, right) if holds:
             yield from _comparisons(left)
             yield from _comparisons(right)
-        case Operation("==" | "in" | "is" as symbol, left, right):
+        case Operation("or", left, right) if not holds:
+            yield from _comparisons(left, False)
+            yield from _comparisons(right, False)
+        case Operation("==" | "in" | "is" as symbol, left, right) if holds:
             yield symbol, left, right
+        case Operation("!=" | "not in" | "is not" as symbol, left, right) if not holds:
+            yield _FLIPPED[symbol], left, right
+
+
+_FLIPPED = {"!=": "==", "not in": "in", "is not": "is"}
 
 
 def _ties(program: Program, body: Body, width: Width, symbol: str, left: Term, right: Term) -> bool:
@@ -61,20 +75,13 @@ def _speaks_of(dtype: Term, width: Width) -> bool:
     """Whether a dtype is of the tensor that the width counts elements of; one that belongs to
     no tensor in sight may be."""
     match dtype:
-        case Field(of, _) if any(_is_measured(p, of) for p in width.term.walk()):
+        case Field(of, _) if any(_measured(p) == of for p in width.term.walk()):
             return True
         case Field(of, _):
             return not any(
                 isinstance(p, Field) and p.name == "shape" for p in width.term.walk()
             ) and (not isinstance(of, Call))
     return True
-
-
-def _is_measured(part: Term, of: Term) -> bool:
-    match part:
-        case Field(owner, "shape") | Call(callee="numel" | "size" | "stride", receiver=owner):
-            return owner == of
-    return False
 
 
 def _read_as(program: Program, body: Body, width: Width) -> Step | None:
@@ -98,4 +105,30 @@ def _read_as(program: Program, body: Body, width: Width) -> Step | None:
             return Step(
                 program.span(body, site.place), f"is read as {brief(dtype, 40) if dtype else ''}"
             )
+    return None
+
+
+def _made_so(program: Program, body: Body, width: Width, of: Term | None) -> Step | None:
+    """Where the class of `body` makes the tensor, of a dtype of so many bytes."""
+    owner = f"{body.definition.path}::{body.definition.class_name}"
+    family = program.family(owner) if body.definition.class_name else ()
+    about = [of] if of is not None else [m for p in width.term.walk() if (m := _measured(p))]
+    for tensor in about:
+        made = tensors(program, tensor, body)
+        if made and all(
+            bytes_of(program, one.dtype, one.body) == width.value
+            and f"{one.body.definition.path}::{one.body.definition.class_name}" in family
+            for one in made
+        ):
+            place = made[0].body.place_of(made[0].call)
+            dtype = brief(made[0].dtype, 40) if made[0].dtype is not None else ""
+            span = program.span(made[0].body, place[0] if place else -1)
+            return Step(span, f"is made of {dtype}")
+    return None
+
+
+def _measured(part: Term) -> Term | None:
+    match part:
+        case Field(owner, "shape") | Call(callee="numel" | "size" | "stride", receiver=owner):
+            return owner
     return None

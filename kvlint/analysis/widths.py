@@ -190,7 +190,7 @@ def _of_part(
         if literals and not may_count and all(n in ELEMENT for n in literals):
             yield Width(_narrowed(part), max(literals))
         return
-    if not literals or sums:
+    if not literals or any(_unit(f, body) not in (Unit.TOKENS, Unit.SLOTS) for f in sums):
         return
     if max(literals) >= NARROWEST:
         yield Width(_narrowed(part), max(literals), row=True)

@@ -51,7 +51,8 @@ def _made(program):
 def test_shapes_are_read_where_they_are_written(program):
     known, body, (k, index, state, foreign) = _made(program)
     shapes = [
-        [tuple(map(show, t.shape)) for t in tensors(known, term, body)] for term in (k, index, state)
+        [tuple(map(show, t.shape)) for t in tensors(known, term, body)]
+        for term in (k, index, state)
     ]
     assert shapes == [
         [("self.size", "self.page_size", "128")],

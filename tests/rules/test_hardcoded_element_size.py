@@ -1,0 +1,260 @@
+"""What KV201 takes for an element size, what settles it, and what only counts."""
+
+from textwrap import dedent
+
+import pytest
+
+from kvlint.engine.check import check
+from kvlint.engine.registry import all_rules
+from kvlint.findings import Confidence, Status
+
+
+@pytest.fixture
+def found(project):
+    def run(source):
+        root = project({"pool.py": dedent(source)})
+        report = check(root, [root], all_rules())
+        assert not report.faults
+        return [f for f in report.findings if f.code == "KV201"]
+
+    return run
+
+
+def shown(findings):
+    return [
+        f.span.line
+        for f in findings
+        if f.status is Status.UNGUARDED and f.confidence is Confidence.HIGH
+    ]
+
+
+FOUND = {
+    "an offset from an address": """
+        def at(k_cache, page, heads, head_dim):
+            return k_cache.data_ptr() + page * heads * head_dim * 2
+        """,
+    "elements as the length beside an address": """
+        def send(agent, k_cache, device):
+            return agent.get_xfer_descs([(k_cache.data_ptr(), k_cache.numel(), device)], "VRAM")
+        """,
+    "values with a scale for each block": """
+        def kv_cache_dim(head_dim, block, kv_cache):
+            return head_dim + head_dim // block * 4
+        """,
+    "elements of different widths in what is bytes by name": """
+        def kv_bytes_per_token(nope_dim, rope_dim, kv_cache):
+            return nope_dim + rope_dim * 2 + 8
+        """,
+    "a summand of what is bytes by its other summands": """
+        def token_bytes(kv_cache, head_dim, rope_dim, dtype):
+            return head_dim * dtype.itemsize + rope_dim * 2
+        """,
+    "a local that is a size": """
+        def token_bytes(kv_cache, head_dim, rope_dim, dtype):
+            state_size = 4
+            return head_dim * dtype.itemsize + 2 * rope_dim * state_size
+        """,
+    "a dimension of a tensor of bytes": """
+        import torch
+
+        def make(pages, page_size, head_dim, block):
+            index_buffer = torch.zeros(
+                (pages, page_size * (head_dim + head_dim // block * 4)), dtype=torch.uint8
+            )
+            return index_buffer.data_ptr()
+        """,
+    "what dtypes fall back on": """
+        import torch
+
+        def token_bytes(kv_cache, head_dim, rope_dim, dtype, kv_dtype):
+            size = 1 if kv_dtype == torch.float8_e4m3fn else 2
+            return head_dim * dtype.itemsize + rope_dim * size
+        """,
+    "a length beside addresses that a pool returns": """
+        def infos(kv_caches, page_size, head_dim):
+            ptrs = [x.data_ptr() for x in kv_caches]
+            return ptrs, [page_size * head_dim * 2 for _ in kv_caches]
+        """,
+    "the size of a configured dtype, told with tensors": """
+        class Worker:
+            def register_caches(self, kv_caches):
+                size = self.config.dtype.itemsize
+                self.native.register_memory_of(len(kv_caches), size, kv_caches)
+        """,
+}
+
+
+@pytest.mark.parametrize("source", FOUND.values(), ids=FOUND)
+def test_it_is_found(found, source):
+    assert len(shown(found(source))) == 1
+
+
+SILENT = {
+    "K and V are counted": """
+        def kv_dim(num_kv_heads, head_dim, q_dim, kv_cache):
+            return q_dim + 2 * num_kv_heads * head_dim
+        """,
+    "K and V are counted beside a size": """
+        def kv_bytes(num_kv_heads, head_dim, num_layers, dtype, kv_cache):
+            return 2 * num_kv_heads * head_dim * num_layers * dtype.itemsize
+        """,
+    "K and V beside a query, times a size": """
+        def kv_bytes(num_kv_heads, head_dim, q_dim, dtype, kv_cache):
+            return (q_dim + 2 * num_kv_heads * head_dim) * dtype.itemsize
+        """,
+    "a lone factor in a tensor of bytes": """
+        import torch
+
+        def make(pages, heads, head_dim):
+            kv_cache = torch.zeros((pages, 2 * heads * head_dim), dtype=torch.uint8)
+            return kv_cache.data_ptr()
+        """,
+    "half of a tensor": """
+        def halves(kv_cache):
+            return kv_cache.data_ptr(), kv_cache.nbytes // 2
+        """,
+    "an unknown size may be an element's": """
+        def kv_bytes(num_kv_heads, head_dim, kv_size, kv_cache):
+            return num_kv_heads * (head_dim + head_dim // 16) * 2 * kv_size
+        """,
+    "MiB": """
+        def pool_bytes(kv_cache, mebibytes):
+            return kv_cache.nbytes + mebibytes * 1024 * 1024
+        """,
+    "scratch space": """
+        def work(kv_cache, head_dim, block):
+            logits_bytes = head_dim + head_dim // block * 4
+            return logits_bytes
+        """,
+    "a key of a cache of results": """
+        def key(kv_cache):
+            return (kv_cache.data_ptr(), kv_cache.numel())
+        """,
+}
+
+
+@pytest.mark.parametrize("source", SILENT.values(), ids=SILENT)
+def test_it_says_nothing(found, source):
+    assert shown(found(source)) == []
+
+
+SETTLED = {
+    "the dtype of the tensor": """
+        import torch
+
+        def at(k_cache, page, k_rope):
+            assert k_rope.dtype == torch.bfloat16
+            return k_cache.data_ptr() + page * k_rope.shape[1] * 2
+        """,
+    "one of several dtypes of that size": """
+        import torch
+
+        def at(k_cache, page, head_dim, dtype):
+            if dtype not in (torch.bfloat16, torch.float16):
+                raise TypeError(dtype)
+            return k_cache.data_ptr() + page * head_dim * 2
+        """,
+    "the number itself": """
+        def kv_bytes_per_token(nope_dim, rope_dim, kv_cache):
+            kv_bytes = nope_dim + rope_dim * 2 + 8
+            assert kv_bytes == 584
+            return kv_bytes
+        """,
+    "a view of that part": """
+        import torch
+
+        def pack(kv_cache, head_dim, block):
+            row = torch.empty((8, head_dim + head_dim // block * 4), dtype=torch.uint8)
+            return row, row[:, head_dim : head_dim + head_dim // block * 4].view(torch.float32)
+        """,
+    "an array of such elements": """
+        import torch
+
+        def kv_bytes(kv_cache, head_dim, block):
+            scales = torch.empty((head_dim // block,), dtype=torch.float32)
+            return scales, head_dim + head_dim // block * 4
+        """,
+    "the class that makes the tensor": """
+        import torch
+
+        class KVPool:
+            def __init__(self, size):
+                self.positions = torch.zeros((size, 3), dtype=torch.int64)
+
+            def kv_bytes(self, kv_cache):
+                return kv_cache.nbytes + self.positions.numel() * 8
+        """,
+}
+
+
+@pytest.mark.parametrize("source", SETTLED.values(), ids=SETTLED)
+def test_it_is_settled(found, source):
+    findings = found(source)
+    assert {f.status for f in findings} == {Status.GUARDED}
+    assert all(f.guard for f in findings)
+
+
+UNSETTLED = {
+    "a dtype of another size": """
+        import torch
+
+        def at(k_cache, page, k_rope):
+            assert k_rope.dtype == torch.float32
+            return k_cache.data_ptr() + page * k_rope.shape[1] * 2
+        """,
+    "the dtype of another tensor": """
+        import torch
+
+        def at(k_cache, page, k_rope, q):
+            assert q.dtype == torch.bfloat16
+            return k_cache.data_ptr() + page * k_rope.shape[1] * 2
+        """,
+    "a check that comes too late to be passed": """
+        import torch
+
+        def at(k_cache, page, head_dim, dtype, careful):
+            if careful:
+                assert dtype == torch.bfloat16
+            return k_cache.data_ptr() + page * head_dim * 2
+        """,
+    "the dimensions, not their bytes": """
+        def kv_bytes_per_token(nope_dim, rope_dim, kv_cache):
+            assert nope_dim == 448
+            return nope_dim + rope_dim * 2 + 8
+        """,
+}
+
+
+@pytest.mark.parametrize("source", UNSETTLED.values(), ids=UNSETTLED)
+def test_it_is_not_settled(found, source):
+    assert len(shown(found(source))) == 1
+
+
+def test_what_only_a_name_says_is_less_sure(found):
+    (finding,) = found("def kv_row_bytes(head_dim, kv_cache):\n    return head_dim * 2\n")
+    assert (finding.confidence, finding.by_name_only) == (Confidence.MEDIUM, True)
+
+
+def test_a_pool_s_item_length_is_held_against_its_tensor(found):
+    (finding,) = found("""
+        import torch
+
+        class Pool:
+            def __init__(self, pages, page_size, head_dim, dtype):
+                self.page_size = page_size
+                self.head_dim = head_dim
+                self.k_buffer = [
+                    torch.zeros((pages, page_size, head_dim), dtype=dtype) for _ in range(4)
+                ]
+
+            def get_contiguous_buf_infos(self):
+                ptrs = [x.data_ptr() for x in self.k_buffer]
+                return ptrs, [self.page_size * self.head_dim * 2 for _ in self.k_buffer]
+        """)
+    assert finding.message == (
+        "an item length takes 2 for the bytes of one element: self.page_size * self.head_dim * 2; "
+        "the tensor is made as (pages, page_size, head_dim) of dtype (pool.py:9)"
+    )
+    assert str(finding.counterexample) == (
+        "1 region of 1 slot (element size 1): region 0: element size of region 0 is 1, against 2"
+    )

@@ -1,0 +1,173 @@
+"""What KV202 takes for the width of a row, on the host and in kernels."""
+
+from textwrap import dedent
+
+import pytest
+
+from kvlint.engine.check import check
+from kvlint.engine.registry import all_rules
+from kvlint.findings import Confidence, Status
+
+KERNEL = """
+    import triton
+    import triton.language as tl
+
+
+    @triton.jit
+    def _read(cache_ptr, slots_ptr, stride, page_size, out_ptr, BLOCK: tl.constexpr):
+        lanes = tl.arange(0, BLOCK)
+        slot = tl.load(slots_ptr + tl.program_id(0))
+        page = cache_ptr + (slot // page_size).to(tl.int64) * stride
+        values = page + (slot % page_size) * 576
+        scales = page + page_size * 576 + (slot % page_size) * 8
+        tl.store(out_ptr + lanes, tl.load(values + lanes) * tl.load(scales))
+
+
+    def read(kv_cache, slots, out):
+        {check}
+        _read[(slots.numel(),)](kv_cache, slots, kv_cache.stride(0), kv_cache.shape[1], out, 512)
+    """
+
+
+@pytest.fixture
+def found(project):
+    def run(source):
+        root = project({"pool.py": dedent(source)})
+        report = check(root, [root], all_rules())
+        assert not report.faults
+        return [f for f in report.findings if f.code == "KV202"]
+
+    return run
+
+
+def shown(findings):
+    return [
+        f.span.line
+        for f in findings
+        if f.status is Status.UNGUARDED and f.confidence is Confidence.HIGH
+    ]
+
+
+FOUND = {
+    "an offset from an address": """
+        def at(kv_cache, page, token, page_size):
+            return kv_cache.data_ptr() + (page * page_size + token) * 656
+        """,
+    "a dimension of a tensor of bytes": """
+        import torch
+
+        def make(pages, page_size):
+            kv_cache = torch.zeros((pages, page_size, 656), dtype=torch.uint8)
+            return kv_cache.data_ptr()
+        """,
+    "a size beside one that has a dtype's": """
+        class Spec:
+            def page_size_bytes(self, kv_cache):
+                if self.packed:
+                    return self.block_size * 656
+                return self.block_size * self.head_size * self.dtype.itemsize
+        """,
+}
+
+
+@pytest.mark.parametrize("source", FOUND.values(), ids=FOUND)
+def test_it_is_found(found, source):
+    assert len(shown(found(source))) == 1
+
+
+def test_a_size_that_only_a_name_calls_bytes_is_less_sure(found):
+    (finding,) = found("""
+        class Spec:
+            def page_size_bytes(self, kv_cache):
+                return self.block_size * 656
+        """)
+    assert finding.confidence is Confidence.MEDIUM
+
+
+def test_rows_of_a_kernel_lie_a_literal_apart(found):
+    (finding,) = found(KERNEL.format(check="pass"))
+    assert shown([finding]) == [11]
+    assert "576" in finding.message
+    assert "8" in finding.message
+
+
+@pytest.mark.parametrize("width", ["584", "576"])
+def test_the_launch_compares_the_width(found, width):
+    (finding,) = found(KERNEL.format(check=f"assert kv_cache.shape[-1] == {width}"))
+    assert finding.status is Status.GUARDED
+
+
+def test_the_launch_compares_something_else(found):
+    assert len(shown(found(KERNEL.format(check="assert kv_cache.shape[-1] == 512")))) == 1
+
+
+SILENT = {
+    "lanes of a tile": """
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def _read(cache_ptr, out_ptr, page_size):
+            at = cache_ptr + tl.program_id(0) * 128 + tl.arange(0, 128)
+            tl.store(out_ptr, tl.load(at))
+        """,
+    "a derived width": """
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def _read(cache_ptr, slots_ptr, page_size, out_ptr, ROW: tl.constexpr):
+            slot = tl.load(slots_ptr)
+            tl.store(out_ptr, tl.load(cache_ptr + slot * ROW))
+        """,
+    "a power of two as a dimension": """
+        import torch
+
+        def make(pages, page_size):
+            kv_cache = torch.zeros((pages, page_size, 512), dtype=torch.uint8)
+            return kv_cache.data_ptr()
+        """,
+    "a tensor of no bytes": """
+        import torch
+
+        def make(pages, page_size, dtype):
+            kv_cache = torch.zeros((pages, page_size, 576), dtype=dtype)
+            return kv_cache.data_ptr()
+        """,
+}
+
+
+@pytest.mark.parametrize("source", SILENT.values(), ids=SILENT)
+def test_it_says_nothing(found, source):
+    assert shown(found(source)) == []
+
+
+def test_an_assert_ties_the_width_to_the_cache(found):
+    findings = found("""
+        def at(kv_cache, page, token, page_size):
+            assert kv_cache.stride(1) == 656
+            return kv_cache.data_ptr() + (page * page_size + token) * 656
+        """)
+    assert [f.status for f in findings] == [Status.GUARDED]
+
+
+def test_an_item_length_that_leaves_a_dimension_out(found):
+    (finding,) = found("""
+        import torch
+
+        class Pool:
+            def __init__(self, pages, page_size, heads, head_dim, dtype):
+                self.page_size = page_size
+                self.heads = heads
+                self.head_dim = head_dim
+                self.dtype = dtype
+                self.k_buffer = [
+                    torch.zeros((pages, page_size, heads, head_dim), dtype=dtype) for _ in range(4)
+                ]
+
+            def get_contiguous_buf_infos(self):
+                ptrs = [x.data_ptr() for x in self.k_buffer]
+                item = self.page_size * self.head_dim * self.dtype.itemsize
+                return ptrs, [item for _ in self.k_buffer]
+        """)
+    assert finding.message.startswith("an item length leaves out heads: ")
