@@ -18,6 +18,7 @@ from kvlint.analysis.outline import ClassOutline, Definition, Outline, outline
 from kvlint.findings import Fault, Span
 from kvlint.tree import Tree, decode
 
+KERNELS = frozenset({"jit", "kernel"})  # decorators of what runs on the device
 MANY_PLACES = 60  # a name written or called in more definitions than this tells nothing
 
 
@@ -193,7 +194,7 @@ class Files:
         source = self.outline(path) if offsets else None
         for definition in self._covering(path, offsets):
             own = source.text(definition) if source else ""
-            if ("jit" in definition.decorators) is not kernels:
+            if KERNELS.isdisjoint(definition.decorators) is kernels:
                 continue
             if not all(p.search(own) for p in patterns):
                 continue

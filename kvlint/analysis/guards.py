@@ -227,19 +227,27 @@ def _checks_of(program: Program, body: Body) -> Iterator[Check]:
             step = _step(program.span(body, guard.place), guard.condition)
             yield Check(guard.where, guard.raises, step, said)
     for site in body.calls:
-        callees, by_name = program.callees(site.call, body)
-        if len(callees) != 1 or by_name or not _can_refuse(program, callees[0].key):
-            continue
-        inner = program.body(callees[0])
-        bound = program.bind(site.call, callees[0])
-        for guard in inner.guards if inner else ():
-            if not guard.raises or len(guard.where.block) > 1 or _left_before(inner, guard):
-                continue
-            condition = program.substitute(guard.condition, callees[0], bound, site.call.receiver)
+        for inner, guard, condition in refusals(program, site.call, body):
             said = tuple(facts(_as_stored(condition, body, site.where)))
             if said:
-                step = _step(program.span(inner or body, guard.place), guard.condition)
+                step = _step(program.span(inner, guard.place), guard.condition)
                 yield Check(site.where, True, step, said)
+
+
+def refusals(program: Program, call: Call, body: Body) -> Iterator[tuple[Body, Guard, Term]]:
+    """What a small helper refuses whenever it is called: its body, the check, and the
+    condition in the caller's terms."""
+    callees, by_name = program.callees(call, body)
+    if len(callees) != 1 or by_name or not _can_refuse(program, callees[0].key):
+        return
+    inner = program.body(callees[0])
+    bound = program.bind(call, callees[0])
+    for guard in inner.guards if inner else ():
+        if inner is None or not guard.raises:
+            continue
+        if len(guard.where.block) > 1 or _left_before(inner, guard):
+            continue
+        yield inner, guard, program.substitute(guard.condition, callees[0], bound, call.receiver)
 
 
 def _left_before(body: Body | None, guard: Guard) -> bool:

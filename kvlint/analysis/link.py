@@ -15,6 +15,7 @@ from kvlint.analysis.names import Names
 from kvlint.analysis.outline import Definition
 from kvlint.analysis.terms import (
     Call,
+    Each,
     Field,
     Item,
     Literal,
@@ -55,12 +56,10 @@ class Program(Names):
         match term:
             case This(owner):
                 return owner
-            case Parameter(function, name):
-                definition = self.definition(function)
-                if definition is not None:
-                    for parameter, annotation in definition.annotations:
-                        if parameter == name:
-                            return self.class_named(definition.path, annotation)
+            case Parameter():
+                return self._annotated(term, held=False)
+            case Item(Parameter() as of, _) | Each(Parameter() as of, _):
+                return self._annotated(of, held=True)
             case Call("", This(owner)):
                 return owner
             case Call() as call:
@@ -69,6 +68,15 @@ class Program(Names):
                 return self._stored_type(owner, name, keyed=False)
             case Item(Field(This(owner), name), _):
                 return self._stored_type(owner, name, keyed=True)
+        return None
+
+    def _annotated(self, term: Parameter, *, held: bool) -> str | None:
+        """The class that a parameter is annotated with; `held`: of what it holds."""
+        definition = self.definition(term.function)
+        for parameter, annotation in definition.annotations if definition else ():
+            if parameter == term.name and definition is not None:
+                named = annotation.partition("[")[2].rstrip("]") if held else annotation
+                return self.class_named(definition.path, named)
         return None
 
     def _result_type(self, call: Call, body: Body) -> str | None:
@@ -110,10 +118,16 @@ class Program(Names):
             ]
             for member in family:
                 for body, store in stores:
-                    if (store.key is not None) == keyed and store.of == This(member):
+                    if store.of != This(member):
+                        continue
+                    if (store.key is not None) == keyed:
                         found = self.type_of(store.value, body)
-                        if found:
-                            return found
+                    elif keyed and isinstance(store.value, Parameter):
+                        found = self._annotated(store.value, held=True)
+                    else:
+                        continue
+                    if found:
+                        return found
         finally:
             self._typing.discard(key)
         return None

@@ -248,11 +248,18 @@ def _constants(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
                 yield name, _dotted(value)
 
 
+_HOLDERS = frozenset({"dict", "list", "mapping", "sequence", "tuple"})
+
+
 def _annotation(node: ast.expr | None) -> str:
-    """The class an annotation names; Optional and quotes are looked through."""
+    """The class an annotation names; Optional and quotes are looked through. Of a list or a
+    mapping, the class of what it holds stands between brackets: `dict[Layer]`."""
     match node:
         case ast.Constant(value=str(text)):
             return text.strip()
+        case ast.Subscript(value=ast.Name(id=name), slice=held) if name.lower() in _HOLDERS:
+            last = held.elts[-1] if isinstance(held, ast.Tuple) and held.elts else held
+            return f"{name}[{_annotation(last)}]"
         case ast.Subscript(value=ast.Name(id="Optional"), slice=inner):
             return _annotation(inner)
         case ast.BinOp(left=left, right=ast.Constant(value=None)):

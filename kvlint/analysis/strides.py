@@ -1,0 +1,217 @@
+"""Addresses that go from slot to slot by a length: where a stride is assumed to be one."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kvlint.analysis.bodies import Body, Where
+from kvlint.analysis.contiguity import contiguous_by, roots_of
+from kvlint.analysis.link import Program
+from kvlint.analysis.lists import TRANSPORT
+from kvlint.analysis.measures import Measured, measured
+from kvlint.analysis.origins import Origin, Origins
+from kvlint.analysis.roles import (
+    counts_regions,
+    is_address,
+    list_quantity,
+    numbers_region,
+    numbers_slot,
+)
+from kvlint.analysis.tensors import tensors
+from kvlint.analysis.terms import (
+    Arange,
+    Field,
+    Fold,
+    Index,
+    Item,
+    Literal,
+    Operation,
+    Parameter,
+    Term,
+    last_name,
+)
+from kvlint.findings import Span, Step
+
+# An address that something is added to, where something is multiplied with a length.
+SUMS = re.compile(
+    r"(?:ptr|addr|address)(?:e?s)?(?:\(\)|\[[^\]\n]*\])?\s*\+|\+\s*\(?[\w.]*(?:ptr|addr)"
+)
+_LENGTH = "len|size|bytes|width|numel|prod|page|block"
+PRODUCTS = re.compile(
+    rf"\* ?\(?[\w.]*(?:{_LENGTH})|(?:len|size|bytes|width)\w*(?:\[[^\]\n]*\])?\)* ?\*[^*]"
+)
+NUMBERS = re.compile(r"_ids?\b|_idx|ind(?:ex|ices)|range\(|_locs?\b|(?:page|block|slot)s?\b")
+NEAR = 300  # characters between the two
+MEMORY = (*TRANSPORT, "data_ptr", "base_addr", "item_len", "block_len")
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to a length. `handed`: its tensor is handed in from elsewhere, so nothing here
+    says how it lies; `settled`: why its slots follow one another without gaps."""
+
+    measured: Measured
+    handed: bool
+    settled: Step | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """`number * length` in an address of `body`: slot `number` is looked for there.
+
+    `ways`: how the length can come about, one that rests on a tensor handed in first.
+    """
+
+    body: Body
+    at: Span
+    number: Term
+    length: Term
+    ways: tuple[Way, ...]
+
+
+def stepped(program: Program) -> Iterator[Stepped]:
+    """Products of a slot number and a length in addresses, one for each length of a body."""
+    origins = Origins(program)
+    for body in _candidates(program):
+        seen: set[object] = set()
+        for root in [*body.roots, *body.returns]:
+            for product, number, length in _products(root.term, body):
+                if (number, length) in seen:
+                    continue
+                seen.add((number, length))
+                ways = _ways(program, origins, length, body, root.where)
+                # Source and destination of one loop rest on one assumption.
+                key = (root.where.loops, *(way.measured.origin.term for way in ways))
+                if not ways or key in seen:
+                    continue
+                seen.add(key)
+                place = body.place_of(product)
+                span = program.span(body, place[0] if place else root.place)
+                yield Stepped(body, span, number, length, ways)
+
+
+def _candidates(program: Program) -> Iterator[Body]:
+    for path in program.starts():
+        text = program.texts[path]
+        if any(word in text for word in MEMORY):
+            sums = [m.span() for m in SUMS.finditer(text)]
+            near = [a for a, b in sums if PRODUCTS.search(text, max(0, a - NEAR), b + NEAR)]
+            yield from program.bodies_at(path, near, NUMBERS)
+
+
+def _products(term: Term, body: Body) -> Iterator[tuple[Term, Term, Term]]:
+    """(product, slot number, what it is multiplied with) of each address in `term`."""
+    for part in term.holding(Operation.bit):
+        match part:
+            case Operation("+"):
+                addends = _parts("+", part)
+                if not any(map(is_address, addends)):
+                    continue
+                for one in addends:
+                    if isinstance(one, Operation) and one.symbol == "*" and not is_address(one):
+                        split = _split(one, body)
+                        if split is not None:
+                            yield one, *split
+
+
+def _parts(symbol: str, term: Term) -> list[Term]:
+    match term:
+        case Operation(found, left, right) if found == symbol:
+            return [*_parts(symbol, left), *_parts(symbol, right)]
+    return [term]
+
+
+def _split(product: Term, body: Body) -> tuple[Term, Term] | None:
+    factors = _parts("*", product)
+    for number in factors:
+        if _numbers_slots(number, body):
+            length, *others = [factor for factor in factors if factor is not number]
+            for other in others:
+                length = Operation("*", length, other)
+            return number, length
+    return None
+
+
+def _numbers_slots(term: Term, body: Body) -> bool:
+    """A slot number, whatever carries it: the first of a group, a part of a message."""
+    if isinstance(term, Literal | Fold) or numbers_region(term, body):
+        return False
+    match term:
+        case Index(Arange(count), _) | Arange(count):
+            return not counts_regions(count, body)
+        case Field(_, name) if not name.endswith(_NUMBERS):
+            return False  # `pool.num_pages`, `pool.pages`: how many there are
+    return any(map(_speaks_of_slots, term.walk()))
+
+
+_NUMBERS = ("id", "ids", "idx", "index", "indices", "loc", "locs", "start", "starts")
+
+
+def _speaks_of_slots(term: Term) -> bool:
+    match term:
+        case Item(_, Literal(str(key))):
+            return numbers_slot(Parameter("", key))
+        case Parameter() | Field():
+            return numbers_slot(term)
+    return False
+
+
+def _ways(
+    program: Program, origins: Origins, length: Term, body: Body, at: Where
+) -> tuple[Way, ...]:
+    """None where the number is a stride, and where neither a tensor nor its name tells what
+    it is."""
+    named = list_quantity(last_name(length)) == "item length"
+    found: dict[Term, Way] = {}
+    for one in measured(origins, Origin(length, body, None)):
+        if one.stride:
+            continue
+        if one.extents or (named and one.unknown):
+            way = _way(program, origins, one, body, at)
+            found.setdefault(one.origin.term, way)
+    return tuple(sorted(found.values(), key=_worst_first))
+
+
+def _worst_first(way: Way) -> tuple[bool, bool, bool]:
+    return way.settled is not None, not way.handed, way.measured.origin.by_name
+
+
+def _way(program: Program, origins: Origins, one: Measured, body: Body, at: Where) -> Way:
+    handed, settled = False, None
+    for tensor, asked in one.extents:
+        reason = contiguous_by(program, one.origin, tensor, asked, body, at)
+        if reason is None:
+            reason = _made_here(program, origins, tensor, asked)
+        if reason is None:
+            handed |= any(_is_handed(origins, root, asked) for root in roots_of(tensor))
+        settled = reason or settled
+    return Way(one, handed, None if handed else settled)
+
+
+def _made_here(program: Program, origins: Origins, tensor: Term, body: Body) -> Step | None:
+    """Where the project's own code makes the tensor as a whole, in each case."""
+    step: Step | None = None
+    for root in roots_of(tensor):
+        for one in origins.of(root, body):
+            made = tensors(program, one.term, one.body)
+            if not made:
+                return None
+            place = made[0].body.place_of(made[0].call)
+            span = program.span(made[0].body, place[0] if place else -1)
+            step = step or Step(span, "the tensor is made here, without gaps")
+    return step
+
+
+def _is_handed(origins: Origins, root: Term, body: Body) -> bool:
+    """Whether a tensor comes from a parameter, or from a field that is given one."""
+    match root:
+        case Parameter(function, name):
+            definition = origins.program.definition(function)
+            kind = dict(definition.annotations).get(name, "") if definition else ""
+            return definition is not None and "memoryview" not in kind
+        case Field():
+            for one in origins.step(Origin(root, body, None)):
+                for given in roots_of(one.term):
+                    if isinstance(given, Parameter) and _is_handed(origins, given, one.body):
+                        return True
+    return False
