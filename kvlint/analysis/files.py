@@ -194,9 +194,9 @@ class Files:
         source = self.outline(path) if offsets else None
         for definition in self._covering(path, offsets):
             own = source.text(definition) if source else ""
-            if KERNELS.isdisjoint(definition.decorators) is kernels:
-                continue
-            if not all(p.search(own) for p in patterns):
+            decorators = definition.decorators
+            fits = "jit" in decorators if kernels else KERNELS.isdisjoint(decorators)
+            if not fits or not all(p.search(own) for p in patterns):
                 continue
             body = self.body(definition)
             if body is not None:
