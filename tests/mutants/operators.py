@@ -1,4 +1,4 @@
-"""Operators that take a guard away, as libcst transformers.
+"""Operators that take a guard away, or what was measured, as libcst transformers.
 
 Each names the places where it applies; a mutant has one of them changed. What is left is
 code that somebody could have written.
@@ -176,7 +176,119 @@ class DropCount(Operator):
         return node.with_changes(args=kept) if len(kept) < len(node.args) else None
 
 
-OPERATORS = (DropRaise, DropIf, DropAssert, SetSize, MinFirst, StartsStride, DropCount)
+# -- sizes
+
+
+class Measured(Operator):
+    """Puts something else in place of what is measured. Where a measure is compared it stays: a
+    check is for other operators to take away."""
+
+    def visit_Comparison(self, node: cst.Comparison) -> bool:
+        return False
+
+
+class ElementSize(Measured):
+    """`x.element_size()`, `x.itemsize` or torch's `_element_size(dtype)` -> a number."""
+
+    name = "element-size"
+    size: int
+
+    _SIZE = m.Attribute(attr=m.Name("itemsize")) | m.Call(
+        func=m.Attribute(attr=m.Name("element_size") | m.Name("_element_size"))
+    )
+
+    def change(self, node):
+        return cst.Integer(str(self.size)) if m.matches(node, self._SIZE) else None
+
+
+class OneByte(ElementSize):
+    size = 1
+
+
+class TwoBytes(ElementSize):
+    size = 2
+
+
+class FourBytes(ElementSize):
+    size = 4
+
+
+class FixedWidth(Operator):
+    """`row_bytes = n * size + scale_bytes` -> `row_bytes = 656`: the width of one layout."""
+
+    name = "fixed-width"
+
+    _NAME = m.Name(m.MatchRegex(r".*(bytes|width)"))
+    _DERIVED = m.Assign(
+        targets=[m.AssignTarget(_NAME | m.Attribute(attr=_NAME))],
+        value=m.BinaryOperation(operator=m.Add()),
+    )
+
+    def change(self, node):
+        return (
+            node.with_changes(value=cst.Integer("656")) if m.matches(node, self._DERIVED) else None
+        )
+
+
+class DropRemainder(Operator):
+    """`a % b == 0` -> True, `a % b != 0` -> False, `if a % b:` -> `if False:`."""
+
+    name = "drop-remainder"
+
+    _REST = m.BinaryOperation(operator=m.Modulo())
+
+    def change(self, node):
+        for operator, verdict in ((m.NotEqual(), "False"), (m.Equal(), "True")):
+            nothing = m.ComparisonTarget(operator, m.Integer("0"))
+            if m.matches(node, m.Comparison(left=self._REST, comparisons=[nothing])):
+                return cst.Name(verdict)
+        if m.matches(node, m.If(test=self._REST)):
+            return node.with_changes(test=cst.Name("False"))
+        return None
+
+
+class CeilFloor(Operator):
+    """`-(-a // b)` and `(a + b - 1) // b` -> `a // b`: what does not fill a page is lost."""
+
+    name = "ceil-floor"
+
+    _NEGATIVE = m.UnaryOperation(operator=m.Minus())
+    _DOWN = m.BinaryOperation(operator=m.FloorDivide())
+    _LESS_ONE = m.BinaryOperation(operator=m.Subtract(), right=m.Integer("1"))
+
+    def change(self, node):
+        if m.matches(node, m.UnaryOperation(m.Minus(), self._DOWN)):
+            if m.matches(node.expression.left, self._NEGATIVE):
+                return node.expression.with_changes(left=node.expression.left.expression)
+        if m.matches(node, self._DOWN) and m.matches(node.left, self._LESS_ONE):
+            total = node.left.left
+            if m.matches(total, m.BinaryOperation(operator=m.Add())):
+                if total.right.deep_equals(node.right):
+                    return node.with_changes(left=total.left)
+        return None
+
+
+class StrideLength(Measured):
+    """`x.stride(0)` -> `x[0].numel()`, `x.strides[0]` -> `x[0].nbytes`: rows lie edge to edge."""
+
+    name = "stride-length"
+
+    _FIRST = m.SubscriptElement(m.Index(m.Integer("0")))
+    _ELEMENTS = m.Call(func=m.Attribute(attr=m.Name("stride")), args=[m.Arg(m.Integer("0"))])
+    _BYTES = m.Subscript(value=m.Attribute(attr=m.Name("strides")), slice=[_FIRST])
+
+    def change(self, node):
+        if m.matches(node, self._ELEMENTS):
+            return cst.Call(cst.Attribute(first_of(node.func.value), cst.Name("numel")))
+        if m.matches(node, self._BYTES):
+            return cst.Attribute(first_of(node.value.value), cst.Name("nbytes"))
+        return None
+
+
+OPERATORS = (
+    *(DropRaise, DropIf, DropAssert, SetSize, MinFirst, StartsStride, DropCount),
+    StrideLength,
+)
 
 
 def ends_in(block: cst.BaseSuite, last: m.BaseMatcherNode) -> bool:

@@ -24,8 +24,8 @@ def test_a_rewrite_changes_no_verdict(path, name, project):
         return
     assert after != before
     compile(after, path.name, "exec")
-    old = verdict(before, shown(project({path.name: before})))
-    new = verdict(after, shown(project({path.name: after})))
+    old = verdict(before, shown(project({path.name: before}), before))
+    new = verdict(after, shown(project({path.name: after}), before))
     if name == "inline":
         # The helper is gone, so definitions have other numbers.
         old, new = (Counter(code for code, _ in v.elements()) for v in (old, new))

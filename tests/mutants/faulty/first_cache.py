@@ -19,5 +19,6 @@ class Blocks:
         for cache in kv_caches.values():
             base_addr = cache.data_ptr()
             for block_id in range(num_blocks):  # KV102
-                triples.append((base_addr + block_id * block_len, block_len, self.device))
+                addr = base_addr + block_id * block_len  # KV205
+                triples.append((addr, block_len, self.device))
         return self.agent.get_xfer_descs(triples, "VRAM")

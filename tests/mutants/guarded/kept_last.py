@@ -1,5 +1,5 @@
 """A loop keeps one block length for all caches and refuses any other."""
-# rewrites without: inline, to-comprehension, to-loop, early-return, keyword, alias, numpy
+# rewrites without: inline, to-comprehension, to-loop, keyword, alias, numpy
 
 
 class Registrar:
@@ -11,6 +11,7 @@ class Registrar:
 
     def register(self, kv_caches):
         for cache in kv_caches:
+            assert cache.is_contiguous(), "blocks are padded"
             block_len = cache[0].nbytes
             if self.block_len is not None and self.block_len != block_len:
                 raise ValueError("caches differ in block length")
@@ -21,6 +22,6 @@ class Registrar:
         triples = []
         for base_addr in self.kv_base_addrs:
             for block_id in block_ids:
-                addr = base_addr + block_id * self.block_len
+                addr = base_addr + block_id * self.block_len  # drop-assert: KV205
                 triples.append((addr, self.block_len, self.device))
         return self.agent.get_xfer_descs(triples, "VRAM")

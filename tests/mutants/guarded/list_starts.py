@@ -1,5 +1,5 @@
 """Lists of triples in nested loops, numbered by cumulative starts kept in a field."""
-# rewrites without: inline, to-comprehension, early-return, keyword, numpy, walrus, swap
+# rewrites without: inline, to-comprehension, keyword, numpy, swap
 
 from itertools import accumulate
 
@@ -10,11 +10,13 @@ class BlockReader:
         triples = []
         counts = []
         for cache in kv_caches:
+            assert cache.is_contiguous(), "blocks are padded"
             base_addr = cache.data_ptr()
             num_blocks = cache.shape[0]
             block_len = cache[0].nbytes
             for block_id in range(num_blocks):
-                triples.append((base_addr + block_id * block_len, block_len, cache.get_device()))
+                addr = base_addr + block_id * block_len  # drop-assert: KV205
+                triples.append((addr, block_len, cache.get_device()))
             counts.append(num_blocks)
         self.starts = [0, *accumulate(counts[:-1])]  # starts-stride: KV101, KV103
         self.handle = agent.prep_xfer_dlist("", agent.get_xfer_descs(triples, "VRAM"))
