@@ -32,7 +32,11 @@ from kvlint.analysis.vocabulary import apis, nouns, words
 from kvlint.analysis.widths import NARROWEST, Width, adds_to_bytes, adds_widths, summands, widths
 from kvlint.findings import Step
 
-_LITERAL = re.compile(r"\* ?\d|\d ?\* ?[\w(]|numel\(|else \d|get\([^()]*, \d\)|, \d{3,}[,)]")
+_LITERAL = re.compile(
+    r"\* ?\d|\d ?\* ?[\w(]|numel\(|else \d|get\([^()]*, \d\)|, \d{3,}[,)]"
+    r"|(?:size|bytes)\w* = \d|element_size\b(?!\()|(?:row|page|token|slot|item|block)_bytes\b"
+    r"|data_ptr\(\) for"
+)
 _BYTES = re.compile(
     r"bytes|itemsize|cell_size|element_size|data_ptr|int8|_lens?\b|// ?[\w.]+\)? ?\* ?\d"
 )
@@ -55,33 +59,16 @@ class Place:
 def byte_places(program: Program) -> Iterator[Place]:
     """Widths that stand as literals in the files that rules start from, each once."""
     for body in program.holding(_LITERAL, _BYTES):
+        if _is_elsewhere(body.definition.name):
+            continue
         found: dict[Term, Place] = {}
-        for place in _of_body(program, body):
+        for place in _Places(program, body).all():
             known = found.get(place.width.term)
             if known is None or (known.by_name and not place.by_name):
                 found[place.width.term] = place
         for place in found.values():
             _, where = body.place_of(place.width.term) or (place.mark, Where((0,), 0, ()))
             yield replace(place, tie=tie(program, body, place.width, where, place.of))
-
-
-def _of_body(program: Program, body: Body) -> Iterator[Place]:
-    if _is_elsewhere(body.definition.name):
-        return
-    text = program.text(body.definition)
-    moves = any(word in text for word in (*nouns().descriptors, *apis().transports))
-    yield from _allocated(program, body)
-    yield from _addressed(body, moves)
-    yield from _summed(program, body)
-    yield from _named(program, body)
-
-
-def _place(
-    body: Body, width: Width, says: str, by_name: bool, of: Term | None = None
-) -> Iterator[Place]:
-    found = body.place_of(width.term)
-    if found is not None:
-        yield Place(body, width, found[0], says, by_name, of)
 
 
 def _is_elsewhere(name: str) -> bool:
@@ -95,77 +82,166 @@ def _is_cache(name: str) -> bool:
     )
 
 
-def _allocated(program: Program, body: Body) -> Iterator[Place]:
-    """Dimensions of tensors of bytes that something of a cache is kept in."""
-    for site in body.calls:
-        made = allocation(site.call, body)
-        if made is None or all(isinstance(d, Parameter | Field) for d in made.shape):
-            continue
-        name = _kept_as(body, site.call)
-        if not _is_cache(name) or bytes_of(program, made.dtype, body) != 1:
-            continue
-        says = f"is a dimension of {name}, a tensor of bytes"
-        for dimension in made.shape:
-            for width in widths(dimension, body, bytes_=True, stored=True):
-                yield from _place(body, width, says, False)
-        match made.shape:
-            case (*_, tokens, Literal(int(value)) as last) if _is_row(value):
-                told = quantity(tokens, body)
-                if told is not None and told.unit in (Unit.TOKENS, Unit.SLOTS):
-                    yield Place(body, Width(last, value, row=True), site.place, says, False)
+class _Places:
+    """The numbers of bytes in one body."""
 
+    def __init__(self, program: Program, body: Body) -> None:
+        self.program = program
+        self.body = body
+        self.fixed = _fixed(program, body)
 
-def _is_row(value: int) -> bool:
-    """A power of two is a head's dimension as well as a number of bytes."""
-    return value >= NARROWEST and value & (value - 1) != 0
+    def all(self) -> Iterator[Place]:
+        yield from self._allocated()
+        yield from self._addressed()
+        yield from self._summed()
+        yield from self._named()
 
+    def _place(
+        self, width: Width, says: str, by_name: bool, of: Term | None = None
+    ) -> Iterator[Place]:
+        found = self.body.place_of(width.term)
+        if found is not None:
+            yield Place(self.body, width, found[0], says, by_name, of)
 
-def _kept_as(body: Body, call: Call) -> str:
-    """The name of what a tensor is kept in."""
-    for store in body.stores:
-        if store.value.contains(call):
-            return store.name
-    for value, name in body.names.items():
-        if value.contains(call):
-            return name
-    return body.definition.short
+    def _widths(self, term: Term, *, stored: bool = False) -> Iterator[Width]:
+        return widths(term, self.body, self.fixed, bytes_=True, stored=stored)
 
+    def _allocated(self) -> Iterator[Place]:
+        """Dimensions of tensors of bytes that something of a cache is kept in."""
+        for site in self.body.calls:
+            made = allocation(site.call, self.body)
+            if made is None or all(isinstance(d, Parameter | Field) for d in made.shape):
+                continue
+            name = self._kept_as(site.call)
+            if not _is_cache(name) or bytes_of(self.program, made.dtype, self.body) != 1:
+                continue
+            says = f"is a dimension of {name}, a tensor of bytes"
+            for dimension in made.shape:
+                for width in self._widths(dimension, stored=True):
+                    yield from self._place(width, says, False)
+            match made.shape:
+                case (*_, tokens, Literal(int(value)) as last) if _is_row(value):
+                    told = quantity(tokens, self.body)
+                    if told is not None and told.unit in (Unit.TOKENS, Unit.SLOTS):
+                        width = Width(last, value, row=True)
+                        yield Place(self.body, width, site.place, says, False)
 
-def _addressed(body: Body, moves: bool) -> Iterator[Place]:
-    """What is added to an address and, where memory is moved or registered, lengths beside one."""
-    for root in [*body.roots, *body.returns]:
-        for part in root.term.walk():
-            match part:
-                case Operation("+", left, right) if not joins_lists(left, right):
-                    for base, offset in ((left, right), (right, left)):
-                        if is_address(base) and not is_address(offset):
-                            of = _pointed(base)
-                            says = f"is added to the address {last_name(base) or 'of a tensor'}"
-                            for width in widths(offset, body, bytes_=True):
-                                yield from _place(body, width, says, of is None, of)
-                case Sequence((address, length, *_)) if moves and is_address(address):
-                    if not is_address(length):
+    def _kept_as(self, call: Call) -> str:
+        """The name of what a tensor is kept in."""
+        for store in self.body.stores:
+            if store.value.contains(call):
+                return store.name
+        for value, name in self.body.names.items():
+            if value.contains(call):
+                return name
+        return self.body.definition.short
+
+    def _addressed(self) -> Iterator[Place]:
+        """What is added to an address, and lengths beside one."""
+        text = self.program.text(self.body.definition)
+        moves = any(word in text for word in (*nouns().descriptors, *apis().transports))
+        for root in [*self.body.roots, *self.body.returns]:
+            for part in root.term.walk():
+                match part:
+                    case Operation("+", left, right) if not joins_lists(left, right):
+                        for base, offset in ((left, right), (right, left)):
+                            if is_address(base) and not is_address(offset):
+                                yield from self._offset(base, offset)
+                    case Sequence((address, length, *_)) if is_address(address):
                         of = _pointed(address)
-                        for width in _of_length(length, body):
-                            yield from _place(body, width, _BESIDE, of is None, of)
-    for root in body.returns:
-        for of, length in described(root.term):
-            for width in _of_length(length, body):
-                yield from _place(body, width, _BESIDE, False, of)
+                        if not is_address(length):
+                            for width in self._of_length(length, of, moves):
+                                yield from self._place(width, _BESIDE, of is None, of)
+        for root in self.body.returns:
+            for of, length in described(root.term):
+                place = self.body.place_of(length) or (root.place, root.where)
+                for width in self._of_length(self.program.inline(length, self.body), of, True):
+                    yield Place(self.body, width, place[0], _BESIDE, False, of)
+
+    def _offset(self, base: Term, offset: Term) -> Iterator[Place]:
+        of = _pointed(base)
+        says = f"is added to the address {last_name(base) or 'of a tensor'}"
+        for width in self._widths(offset):
+            yield from self._place(width, says, of is None, of)
+
+    def _of_length(self, length: Term, of: Term | None, moves: bool) -> Iterator[Width]:
+        """`moves`: the length is one because memory is moved or registered; else only because
+        it multiplies what is counted of the tensor `of` itself."""
+        if not moves and (of is None or not length.contains(of)):
+            return
+        found = list(self._widths(length))
+        yield from found
+        if found or not moves:
+            return
+        parts = summands(length)
+        if len(parts) == 1 and _is_told(length, self.body, Unit.ELEMENTS):
+            yield Width(length, parts[0].coefficient)
+
+    def _summed(self) -> Iterator[Place]:
+        """Sums that are bytes by their own arithmetic, in what is told of a cache."""
+        definition = self.body.definition
+        for name, value in _told(self.body):
+            if not any(map(_is_cache, (name, definition.short, definition.class_name))):
+                continue
+            if any(map(_is_elsewhere, (name, definition.class_name))):
+                continue
+            for part in value.holding(Operation.bit):
+                if not isinstance(part, Operation) or part.symbol != "+":
+                    continue
+                if adds_to_bytes(part, self.body):
+                    for width in self._widths(part):
+                        yield from self._place(width, f"is part of {name}, a sum of bytes", False)
+
+    def _named(self) -> Iterator[Place]:
+        """Numbers that bear a name of bytes."""
+        for name, value in _told(self.body):
+            if named(name) is not Unit.BYTES and list_quantity(name) != "item length":
+                continue
+            if not _is_cache(name):
+                continue
+            if isinstance(value, Many):
+                value = value.element
+            if not isinstance(value, Operation | Choice):
+                continue
+            by_name = not adds_widths(value, self.body) and not self._beside_bytes(name)
+            for width in self._widths(value):
+                yield from self._place(width, f"is part of {name}, which is bytes", by_name)
+
+    def _beside_bytes(self, name: str) -> bool:
+        """Whether what else a method of this name returns, here or in a class of its family, has
+        a dtype's size in it."""
+        definition = self.body.definition
+        if name != definition.short:
+            return False
+        owner = f"{definition.path}::{definition.class_name}"
+        siblings = self.program.overrides(owner, name) if definition.class_name else []
+        bodies = [self.body, *(b for d in siblings if (b := self.program.body(d)) is not None)]
+        return any(_is_told(root.term, one, Unit.BYTES) for one in bodies for root in one.returns)
 
 
 _BESIDE = "is the length beside an address"
 
 
-def _of_length(length: Term, body: Body) -> Iterator[Width]:
-    found = list(widths(length, body, bytes_=True))
-    yield from found
-    parts = summands(length)
-    if found or len(parts) != 1:
-        return
-    told = quantity(length, body)
-    if told is not None and told.unit is Unit.ELEMENTS and told.strength is Strength.STRONG:
-        yield Width(length, parts[0].coefficient)
+def _fixed(program: Program, body: Body) -> dict[Term, int]:
+    """Fields that are sizes by name and only ever given one literal."""
+    found: dict[Term, int] = {}
+    for root in [*body.roots, *body.returns]:
+        for part in root.term.holding(Field.bit):
+            if not isinstance(part, Field) or part in found:
+                continue
+            if named(part.name) not in (Unit.BYTES, Unit.ELEMENT_SIZE):
+                continue
+            owner = program.type_of(part.of, body)
+            values = {s.value for _, s in program.stores(part.name, owner)} if owner else set()
+            match list(values):
+                case [Literal(int(value))] if value > 0:
+                    found[part] = value
+    return found
+
+
+def _is_row(value: int) -> bool:
+    """A power of two is a head's dimension as well as a number of bytes."""
+    return value >= NARROWEST and value & (value - 1) != 0
 
 
 def _pointed(address: Term) -> Term | None:
@@ -176,20 +252,6 @@ def _pointed(address: Term) -> Term | None:
     return None
 
 
-def _summed(program: Program, body: Body) -> Iterator[Place]:
-    """Sums that are bytes by their own arithmetic, in what is told of a cache."""
-    definition = body.definition
-    for name, value in _told(body):
-        if not any(map(_is_cache, (name, definition.short, definition.class_name))):
-            continue
-        if any(map(_is_elsewhere, (name, definition.class_name))):
-            continue
-        for part in value.holding(Operation.bit):
-            if isinstance(part, Operation) and part.symbol == "+" and adds_to_bytes(part, body):
-                for width in widths(part, body, bytes_=True):
-                    yield from _place(body, width, f"is part of {name}, a sum of bytes", False)
-
-
 def _told(body: Body) -> Iterator[tuple[str, Term]]:
     """Values with the names they bear: locals, fields, what a function returns."""
     yield from ((name, value) for value, name in body.names.items())
@@ -197,34 +259,7 @@ def _told(body: Body) -> Iterator[tuple[str, Term]]:
     yield from ((body.definition.short, root.term) for root in body.returns)
 
 
-def _named(program: Program, body: Body) -> Iterator[Place]:
-    """Numbers that bear a name of bytes."""
-    for name, value in _told(body):
-        if named(name) is not Unit.BYTES and list_quantity(name) != "item length":
-            continue
-        if not _is_cache(name):
-            continue
-        if isinstance(value, Many):
-            value = value.element
-        if not isinstance(value, Operation | Choice):
-            continue
-        by_name = not adds_widths(value, body) and not _beside_bytes(program, body, name)
-        for width in widths(value, body, bytes_=True):
-            yield from _place(body, width, f"is part of {name}, which is bytes", by_name)
-
-
-def _beside_bytes(program: Program, body: Body, name: str) -> bool:
-    """Whether what else a method of this name returns, here or in a class of its family, has a
-    dtype's size in it."""
-    definition = body.definition
-    if name != definition.short:
-        return False
-    owner = f"{definition.path}::{definition.class_name}"
-    siblings = program.overrides(owner, name) if definition.class_name else []
-    bodies = [body, *(b for d in siblings if (b := program.body(d)) is not None)]
-    return any(_is_told_bytes(root.term, one) for one in bodies for root in one.returns)
-
-
-def _is_told_bytes(term: Term, body: Body) -> bool:
+def _is_told(term: Term, body: Body, unit: Unit) -> bool:
+    """Whether more than a name says that a term counts this."""
     told = quantity(term, body)
-    return told is not None and told.unit is Unit.BYTES and told.strength is Strength.STRONG
+    return told is not None and told.unit is unit and told.strength is Strength.STRONG

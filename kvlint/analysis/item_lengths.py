@@ -59,9 +59,9 @@ def misfits(program: Program) -> Iterator[Misfit]:
             for buffers, length in described(root.term):
                 if length not in seen:
                     seen.add(length)
-                    place = body.place_of(length)
-                    mark = place[0] if place else root.place
-                    yield from _misfit(program, body, mark, buffers, length)
+                    place = body.place_of(length) or (root.place, root.where)
+                    put = program.inline(length, body)
+                    yield from _misfit(program, body, place, buffers, put)
 
 
 def described(term: Term) -> Iterator[tuple[Term, Term]]:
@@ -74,8 +74,10 @@ def described(term: Term) -> Iterator[tuple[Term, Term]]:
         return
     for item, of in zip(term.items, pointed, strict=True):
         if of is None:
-            length = item.element if isinstance(item, Many) else item
-            if isinstance(length, Operation | Choice):
+            listed = isinstance(item, Many)
+            length = item.element if listed else item
+            # A count alone beside an address is as often the key of a cache of results.
+            if isinstance(length, Operation | Choice) or (listed and isinstance(length, Call)):
                 yield buffers, length
 
 
@@ -90,7 +92,7 @@ def _pointed(item: Term) -> Term | None:
 
 
 def _misfit(
-    program: Program, body: Body, mark: Mark, buffers: Term, length: Term
+    program: Program, body: Body, place: tuple[Mark, Where], buffers: Term, length: Term
 ) -> Iterator[Misfit]:
     if _measures(length):
         return
@@ -99,8 +101,7 @@ def _misfit(
     if len(parts) != 1 or not made:
         return
     (part,) = parts
-    place = body.place_of(length)
-    where = place[1] if place else Where((0,), 0, ())
+    mark, where = place
     for tensor in made:
         step = _making(program, tensor)
         misfit = Misfit(body, mark, length, step)

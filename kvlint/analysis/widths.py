@@ -5,14 +5,15 @@ is bytes, all are: only bytes of different elements can be added. So a part that
 and a literal, and nothing that says how many bytes an element has, has that in its literal.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
+from kvlint.analysis import terms
 from kvlint.analysis.bodies import Body
 from kvlint.analysis.quantities import Unit, is_dtype, quantity
 from kvlint.analysis.roles import Strength
-from kvlint.analysis.terms import Call, Choice, Literal, Mapping, Operation, Term, last_name
+from kvlint.analysis.terms import Call, Choice, Literal, Operation, Term, last_name
 from kvlint.analysis.vocabulary import words
 
 ELEMENT = (1, 2, 4, 8)  # bytes that elements of the usual dtypes have
@@ -71,8 +72,12 @@ def _product(term: Term) -> Product:
     return Product(term, tuple(literals), tuple(factors))
 
 
-def widths(term: Term, body: Body, *, bytes_: bool, stored: bool = False) -> Iterator[Width]:
+def widths(
+    term: Term, body: Body, fixed: Mapping[Term, int], *, bytes_: bool, stored: bool = False
+) -> Iterator[Width]:
     """Literals in `term` that are bytes.
+
+    `fixed`: sizes by name that are only ever given a literal.
 
     `bytes_`: something besides names says that `term` is a number of bytes; without it only
     what is bytes by its own arithmetic is looked at. `stored`: it is a dimension of a tensor of
@@ -81,13 +86,13 @@ def widths(term: Term, body: Body, *, bytes_: bool, stored: bool = False) -> Ite
     match term:
         case Choice(_, then, other) if by_dtype(term) is None:
             for one in (then, other):
-                yield from widths(one, body, bytes_=bytes_, stored=stored)
+                yield from widths(one, body, fixed, bytes_=bytes_, stored=stored)
             return
     parts = summands(term)
     known = bytes_ or any(_is_bytes(part, body) for part in parts)
     alone = len(parts) == 1
     for part in parts:
-        yield from _of_part(part, body, known, stored, alone and stored)
+        yield from _of_part(part, body, fixed, known, stored, alone and stored)
 
 
 def mixed(term: Term, body: Body) -> bool:
@@ -163,7 +168,12 @@ def _unit(term: Term, body: Body) -> Unit | None:
 
 
 def _of_part(
-    part: Product, body: Body, known: bool, stored: bool, may_count: bool
+    part: Product,
+    body: Body,
+    fixed: Mapping[Term, int],
+    known: bool,
+    stored: bool,
+    may_count: bool,
 ) -> Iterator[Width]:
     """`known`: the part is bytes; `may_count`: its literals may count elements, too."""
     for factor in part.factors:
@@ -179,17 +189,20 @@ def _of_part(
     for one in sums:
         # Values and scales are packed bytes, whatever they are multiplied with.
         if packed(one, body) or (known and not sized and adds_widths(one, body)):
-            yield from widths(one, body, bytes_=True, stored=stored)
+            yield from widths(one, body, fixed, bytes_=True, stored=stored)
             return
+    given = next((f for f in plain if f in fixed), None)
+    if given is not None and known:
+        yield Width(part.term, fixed[given], row=_unit(given, body) is Unit.BYTES)
     if sized or not known or not part.factors:
         return
     if _converts(part) or any(_may_be_size(f) for f in plain):
         return
-    literals = [n for n in part.literals if n > 1]
     if Unit.ELEMENTS in units or any(_unit(f, body) is Unit.ELEMENTS for f in sums):
-        if literals and not may_count and all(n in ELEMENT for n in literals):
-            yield Width(_narrowed(part), max(literals))
+        if part.literals and not may_count and all(n in ELEMENT for n in part.literals):
+            yield Width(_narrowed(part), max(part.literals))
         return
+    literals = [n for n in part.literals if n > 1]
     if not literals or any(_unit(f, body) not in (Unit.TOKENS, Unit.SLOTS) for f in sums):
         return
     if max(literals) >= NARROWEST:
@@ -229,7 +242,9 @@ def by_dtype(term: Term) -> int | None:
         case Choice(test, Literal(int(then)), Literal(int(other))):
             if then in ELEMENT and other in ELEMENT and test.contains(is_dtype):
                 return other
-        case Call(callee="get", receiver=Mapping(_, values), arguments=(_, Literal(int(other)))):
+        case Call(
+            callee="get", receiver=terms.Mapping(_, values), arguments=(_, Literal(int(other)))
+        ):
             if other in ELEMENT and all(
                 isinstance(v, Literal) and v.value in ELEMENT for v in values
             ):

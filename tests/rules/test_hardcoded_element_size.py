@@ -258,3 +258,50 @@ def test_a_pool_s_item_length_is_held_against_its_tensor(found):
     assert str(finding.counterexample) == (
         "1 region of 1 slot (element size 1): region 0: element size of region 0 is 1, against 2"
     )
+
+
+def test_a_field_that_is_only_ever_one_literal_is_that_literal(found):
+    findings = found("""
+        class Sender:
+            def __init__(self, kv_cache):
+                self.kv_cache = kv_cache
+                self.element_size = 2
+
+            def at(self, slot, row):
+                return self.kv_cache.data_ptr() + slot * row * self.element_size
+        """)
+    assert shown(findings) == [8]
+
+
+def test_a_field_that_is_given_what_a_caller_knows_is_no_literal(found):
+    findings = found("""
+        class Sender:
+            def __init__(self, kv_cache, element_size):
+                self.kv_cache = kv_cache
+                self.element_size = element_size
+
+            def at(self, slot, row):
+                return self.kv_cache.data_ptr() + slot * row * self.element_size
+        """)
+    assert findings == []
+
+
+def test_an_item_length_that_a_helper_works_out(found):
+    findings = found("""
+        class Pool:
+            def page_bytes(self):
+                return self.page_size * self.head_num * self.head_dim * 2
+
+            def infos(self):
+                ptrs = [buffer.data_ptr() for buffer in self.k_buffers]
+                return ptrs, [self.page_bytes() for _ in self.k_buffers]
+        """)
+    assert len(shown(findings)) == 1
+
+
+def test_two_bytes_an_element_beside_the_address_of_that_tensor(found):
+    findings = found("""
+        def spans(buffers):
+            return [(buffer.data_ptr(), buffer.numel() * 2) for buffer in buffers]
+        """)
+    assert shown(findings) == [3]
