@@ -38,7 +38,7 @@ SUMS = re.compile(
 )
 _LENGTH = "len|size|bytes|width|numel|prod|page|block"
 PRODUCTS = re.compile(
-    rf"\* ?\(?[\w.]*(?:{_LENGTH})|(?:len|size|bytes|width)\w*(?:\[[^\]\n]*\])?\)* ?\*[^*]"
+    rf"\* ?\(?[\w.\[\]]*(?:{_LENGTH})|(?:len|size|bytes|width)\w*(?:\[[^\]\n]*\])?\)* ?\*[^*]"
 )
 NUMBERS = re.compile(r"_ids?\b|_idx|ind(?:ex|ices)|range\(|_locs?\b|(?:page|block|slot)s?\b")
 NEAR = 300  # characters between the two
