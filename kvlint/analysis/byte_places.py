@@ -32,13 +32,17 @@ from kvlint.analysis.vocabulary import apis, nouns, words
 from kvlint.analysis.widths import NARROWEST, Width, adds_to_bytes, adds_widths, summands, widths
 from kvlint.findings import Step
 
-_LITERAL = re.compile(
-    r"\* ?\d|\d ?\* ?[\w(]|numel\(|else \d|get\([^()]*, \d\)|, \d{3,}[,)]"
-    r"|(?:size|bytes)\w* = \d|element_size\b(?!\()|(?:row|page|token|slot|item|block)_bytes\b"
-    r"|data_ptr\(\) for"
-)
+# What a definition holds that may have a width in it; each line is looked for together.
+_LITERAL = re.compile(r"\* ?[1248]\b|\* ?\d\d|\d ?\* ?[a-z(]|(?:size|bytes)\w* = \d")
 _BYTES = re.compile(
     r"bytes|itemsize|cell_size|element_size|data_ptr|int8|_lens?\b|// ?[\w.]+\)? ?\* ?\d"
+)
+_CACHE = re.compile(r"kv|cache|page|slot|pool|mem|block_len|state|token")
+_SEARCHES = (
+    (_LITERAL, _BYTES, _CACHE),
+    (re.compile(r"numel\(\)|element_size\b(?!\()|_bytes\b|\w for \w"), re.compile(r"data_ptr\(\)")),
+    (re.compile(r"dtype[^\n]* else \d|get\([^()]*, \d\)"), _BYTES, _CACHE),
+    (re.compile(r", \d{3,}[,)]"), re.compile(r"zeros|empty"), re.compile(r"int8|float8"), _CACHE),
 )
 
 
@@ -58,9 +62,12 @@ class Place:
 
 def byte_places(program: Program) -> Iterator[Place]:
     """Widths that stand as literals in the files that rules start from, each once."""
-    for body in program.holding(_LITERAL, _BYTES):
-        if _is_elsewhere(body.definition.name):
+    seen: set[str] = set()
+    for body in (b for patterns in _SEARCHES for b in program.holding(*patterns)):
+        key = body.definition.key
+        if key in seen or _is_elsewhere(body.definition.name):
             continue
+        seen.add(key)
         found: dict[Term, Place] = {}
         for place in _Places(program, body).all():
             known = found.get(place.width.term)
@@ -88,7 +95,7 @@ class _Places:
     def __init__(self, program: Program, body: Body) -> None:
         self.program = program
         self.body = body
-        self.fixed = _fixed(program, body)
+        self._fixed: dict[Term, int | None] = {}
 
     def all(self) -> Iterator[Place]:
         yield from self._allocated()
@@ -104,7 +111,21 @@ class _Places:
             yield Place(self.body, width, found[0], says, by_name, of)
 
     def _widths(self, term: Term, *, stored: bool = False) -> Iterator[Width]:
-        return widths(term, self.body, self.fixed, bytes_=True, stored=stored)
+        return widths(term, self.body, self._only_given, bytes_=True, stored=stored)
+
+    def _only_given(self, size: Term) -> int | None:
+        """The literal that a field is only ever given."""
+        if not isinstance(size, Field):
+            return None
+        if size not in self._fixed:
+            owner = self.program.type_of(size.of, self.body)
+            stores = self.program.stores(size.name, owner) if owner else ()
+            match list({store.value for _, store in stores}):
+                case [Literal(int(value))] if value > 0:
+                    self._fixed[size] = value
+                case _:
+                    self._fixed[size] = None
+        return self._fixed[size]
 
     def _allocated(self) -> Iterator[Place]:
         """Dimensions of tensors of bytes that something of a cache is kept in."""
@@ -220,23 +241,6 @@ class _Places:
 
 
 _BESIDE = "is the length beside an address"
-
-
-def _fixed(program: Program, body: Body) -> dict[Term, int]:
-    """Fields that are sizes by name and only ever given one literal."""
-    found: dict[Term, int] = {}
-    for root in [*body.roots, *body.returns]:
-        for part in root.term.holding(Field.bit):
-            if not isinstance(part, Field) or part in found:
-                continue
-            if named(part.name) not in (Unit.BYTES, Unit.ELEMENT_SIZE):
-                continue
-            owner = program.type_of(part.of, body)
-            values = {s.value for _, s in program.stores(part.name, owner)} if owner else set()
-            match list(values):
-                case [Literal(int(value))] if value > 0:
-                    found[part] = value
-    return found
 
 
 def _is_row(value: int) -> bool:

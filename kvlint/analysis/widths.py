@@ -5,7 +5,7 @@ is bytes, all are: only bytes of different elements can be added. So a part that
 and a literal, and nothing that says how many bytes an element has, has that in its literal.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import prod
 
@@ -73,11 +73,16 @@ def _product(term: Term) -> Product:
 
 
 def widths(
-    term: Term, body: Body, fixed: Mapping[Term, int], *, bytes_: bool, stored: bool = False
+    term: Term,
+    body: Body,
+    fixed: Callable[[Term], int | None],
+    *,
+    bytes_: bool,
+    stored: bool = False,
 ) -> Iterator[Width]:
     """Literals in `term` that are bytes.
 
-    `fixed`: sizes by name that are only ever given a literal.
+    `fixed`: the literal that a size is only ever given, if there is one.
 
     `bytes_`: something besides names says that `term` is a number of bytes; without it only
     what is bytes by its own arithmetic is looked at. `stored`: it is a dimension of a tensor of
@@ -170,7 +175,7 @@ def _unit(term: Term, body: Body) -> Unit | None:
 def _of_part(
     part: Product,
     body: Body,
-    fixed: Mapping[Term, int],
+    fixed: Callable[[Term], int | None],
     known: bool,
     stored: bool,
     may_count: bool,
@@ -191,10 +196,12 @@ def _of_part(
         if packed(one, body) or (known and not sized and adds_widths(one, body)):
             yield from widths(one, body, fixed, bytes_=True, stored=stored)
             return
-    given = next((f for f in plain if f in fixed), None)
-    if given is not None and known:
-        yield Width(part.term, fixed[given], row=_unit(given, body) is Unit.BYTES)
-    if sized or not known or not part.factors:
+    if not known or not part.factors:
+        return
+    if sized:
+        for factor, unit in zip(plain, units, strict=True):
+            if unit in (Unit.ELEMENT_SIZE, Unit.BYTES) and (value := fixed(factor)) is not None:
+                yield Width(part.term, value, row=unit is Unit.BYTES)
         return
     if _converts(part) or any(_may_be_size(f) for f in plain):
         return
