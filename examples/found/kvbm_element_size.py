@@ -12,14 +12,14 @@ needed("vllm", "0.33.0")
 
 import torch
 from kvbm.vllm_integration.connector_worker import KvConnectorWorker
-from mixed_precision import layer, plan
+from planned_caches import layer, plan
 
 BLOCK = 5
 
 
 def measured(skipped):
     """Bytes of an element as registered and of layer 0; offsets of a block of layer 0 with them."""
-    config, caches = plan(skipped)
+    config, _, caches = plan(skipped)
     worker = object.__new__(KvConnectorWorker)
     worker.vllm_config, worker._connector = config, Mock()
     with patch.object(torch.cuda, "Event"), patch.object(torch.cuda, "current_stream"):

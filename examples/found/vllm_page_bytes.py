@@ -4,7 +4,7 @@ from release import end, needed
 
 needed("vllm", "0.33.0")
 
-from mixed_precision import layer, plan
+from planned_caches import layer, plan
 from vllm.distributed.kv_transfer.kv_connector.v1.hf3fs.hf3fs_connector import HF3FSKVConnector
 
 BLOCK = 5
@@ -13,7 +13,7 @@ BLOCK = 5
 def measured(skipped):
     """Of a page the bytes as the connector has it and as the layers have it, and the offsets of
     a block in its layer, for a layer kept in fp8."""
-    _, caches = plan(skipped)
+    *_, caches = plan(skipped)
     connector = object.__new__(HF3FSKVConnector)
     connector._kv_caches = caches
     connector._setup_kv_cache_config()

@@ -14,6 +14,7 @@ SHOWN_ON = {
     "sglang_staged_values": ("sglang==0.5.23",),
     "sglang_draft_bytes": ("sglang==0.5.23",),
     "vllm_page_bytes": ("vllm==0.33.0",),
+    "vllm_offloaded_block": ("vllm==0.33.0",),
     "kvbm_element_size": ("kvbm==1.6.1", "vllm==0.33.0"),
     "lmcache_chunk_bytes": ("lmcache==0.5.6",),
 }

@@ -13,26 +13,34 @@ vllm.platforms.current_platform = CpuPlatform()
 from vllm.config import CacheConfig, VllmConfig
 from vllm.utils.torch_utils import STR_DTYPE_TO_TORCH_DTYPE
 from vllm.v1.core.kv_cache_planning import get_kv_cache_config_from_groups, get_kv_cache_groups
-from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheLayout, get_kv_quant_mode
+from vllm.v1.kv_cache_interface import (
+    FullAttentionSpec,
+    KVCacheConfig,
+    KVCacheLayout,
+    get_kv_quant_mode,
+)
 from vllm.v1.worker.utils import allocate_kv_cache
 
 LAYERS, TOKENS, HEADS, HEAD_SIZE = 4, 32, 2, 64
-MEMORY, LAYOUT = 1 << 20, "LBNHC"
+MEMORY = 1 << 20
 
 
 def layer(number: int) -> str:
     return f"model.layers.{number}.self_attn.attn"
 
 
-def plan(skipped: list[str]) -> tuple[VllmConfig, dict[str, torch.Tensor]]:
-    """vLLM's configuration, and the layers' caches by name."""
+def plan(
+    skipped: list[str], layout: str = "LBNHC"
+) -> tuple[VllmConfig, KVCacheConfig, dict[str, torch.Tensor]]:
+    """vLLM's configuration, its plan, and the layers' caches by name."""
     cache = CacheConfig(block_size=TOKENS, cache_dtype="fp8", kv_cache_dtype_skip_layers=skipped)
     config = VllmConfig(cache_config=cache)
-    config.cache_config.kv_cache_layout = LAYOUT
+    config.cache_config.kv_cache_layout = layout
     specs = {layer(i): spec("auto" if str(i) in skipped else "fp8") for i in range(LAYERS)}
     groups = get_kv_cache_groups(config, specs)
     planned = get_kv_cache_config_from_groups(config, groups, MEMORY)
-    return config, allocate_kv_cache(planned, torch.device("cpu"), KVCacheLayout[LAYOUT])
+    caches = allocate_kv_cache(planned, torch.device("cpu"), KVCacheLayout[layout])
+    return config, planned, caches
 
 
 def spec(cache_dtype: str) -> FullAttentionSpec:
