@@ -25,6 +25,8 @@ class BlockConnector:
         widths = {cache.element_size() for cache in kv_caches.values()}
         if len(widths) != 1:
             raise ValueError(f"caches differ in element size: {widths}")
+        if not all(cache.is_contiguous() for cache in kv_caches.values()):
+            raise ValueError("a cache has gaps between its blocks, or an order of its own")
         _, first_cache = next(iter(kv_caches.items()))
         self.num_blocks = first_cache.shape[0]
         self.block_len = first_cache.element_size() * math.prod(first_cache.shape[1:])

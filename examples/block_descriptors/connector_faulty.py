@@ -35,7 +35,7 @@ class BlockConnector:
         blocks_data = []
         for base_addr in self.kv_base_addrs:
             for block_id in range(self.num_blocks):  # KV102
-                addr = base_addr + block_id * self.block_len
+                addr = base_addr + block_id * self.block_len  # KV205
                 blocks_data.append((addr, self.block_len, self.device_id))
         descs = self.agent.get_xfer_descs(blocks_data, "VRAM")
         self.local_handle = self.agent.prep_xfer_dlist("", descs)

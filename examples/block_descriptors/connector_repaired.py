@@ -23,9 +23,11 @@ class BlockConnector:
             base_addr = cache.data_ptr()
             num_blocks = cache.shape[0]
             block_len = cache[0].nbytes
-            caches_data.append((base_addr, num_blocks * block_len, self.device_id, ""))
+            stride = cache.stride(0) * cache.element_size()
+            region_len = (num_blocks - 1) * stride + block_len
+            caches_data.append((base_addr, region_len, self.device_id, ""))
             for block_id in range(num_blocks):
-                blocks_data.append((base_addr + block_id * block_len, block_len, self.device_id))
+                blocks_data.append((base_addr + block_id * stride, block_len, self.device_id))
             counts.append(num_blocks)
         self.first_descs = [0, *accumulate(counts[:-1])]
         self.agent.register_memory(self.agent.get_reg_descs(caches_data, "VRAM"))

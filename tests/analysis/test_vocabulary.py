@@ -47,7 +47,7 @@ class Sender:
 """
 TENSORS = """
 def spread(agent, shelves, rows, dev):
-    width = shelves[0].stride(0)
+    width = shelves[0].stride(0) * shelves[0].element_size()
     out = [(one.data_ptr() + row * width, width, dev) for one in shelves for row in rows]
     return agent.get_xfer_descs(out, "VRAM")
 """
