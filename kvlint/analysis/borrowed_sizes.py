@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kvlint.analysis.bodies import Body, Mark
 from kvlint.analysis.link import Program
-from kvlint.analysis.quantities import Unit, is_dtype, quantity
+from kvlint.analysis.quantities import Unit, is_dtype, is_told
 from kvlint.analysis.roles import Strength, region_list
 from kvlint.analysis.showing import brief
 from kvlint.analysis.terms import Call, Field, Parameter, Term, last_name
@@ -43,7 +43,9 @@ def borrowed_sizes(program: Program) -> Iterator[Borrowed]:
             values = list(call.values())
             regions = [v for v in values if region_list(v, body) is Strength.STRONG]
             sizes = [
-                v for v in values if _is_size(v, body) and not any(_share(v, r) for r in regions)
+                v
+                for v in values
+                if is_told(v, body, Unit.ELEMENT_SIZE) and not any(_share(v, r) for r in regions)
             ]
             if regions and sizes:
                 yield Borrowed(
@@ -66,11 +68,6 @@ def _is_own(program: Program, call: Call, body: Body) -> bool:
     found, by_name = program.callees(call, body)
     given = len(call.arguments) + len(call.keywords)
     return any(not by_name or given < len(d.parameters) for d in found)
-
-
-def _is_size(term: Term, body: Body) -> bool:
-    told = quantity(term, body)
-    return told is not None and told.unit is Unit.ELEMENT_SIZE and told.strength is Strength.STRONG
 
 
 def _share(size: Term, regions: Term) -> bool:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from kvlint.analysis.bodies import Body, Mark, Where
 from kvlint.analysis.item_lengths import described
 from kvlint.analysis.link import Program
-from kvlint.analysis.quantities import Unit, named, quantity
-from kvlint.analysis.roles import Strength, is_address, joins_lists, list_quantity
+from kvlint.analysis.quantities import Unit, is_told, named, unit_of
+from kvlint.analysis.roles import is_address, joins_lists, list_quantity
 from kvlint.analysis.tensors import allocation, bytes_of
 from kvlint.analysis.terms import (
     Call,
@@ -111,7 +111,7 @@ class _Places:
             yield Place(self.body, width, found[0], says, by_name, of)
 
     def _widths(self, term: Term, *, stored: bool = False) -> Iterator[Width]:
-        return widths(term, self.body, self._only_given, bytes_=True, stored=stored)
+        return widths(term, self.body, self._only_given, stored=stored)
 
     def _only_given(self, size: Term) -> int | None:
         """The literal that a field is only ever given."""
@@ -142,8 +142,7 @@ class _Places:
                     yield from self._place(width, says, False)
             match made.shape:
                 case (*_, tokens, Literal(int(value)) as last) if _is_row(value):
-                    told = quantity(tokens, self.body)
-                    if told is not None and told.unit in (Unit.TOKENS, Unit.SLOTS):
+                    if unit_of(tokens, self.body) in (Unit.TOKENS, Unit.SLOTS):
                         width = Width(last, value, row=True)
                         yield Place(self.body, width, site.place, says, False)
 
@@ -195,7 +194,7 @@ class _Places:
         if found or not moves:
             return
         parts = summands(length)
-        if len(parts) == 1 and _is_told(length, self.body, Unit.ELEMENTS):
+        if len(parts) == 1 and is_told(length, self.body, Unit.ELEMENTS):
             yield Width(length, parts[0].coefficient)
 
     def _summed(self) -> Iterator[Place]:
@@ -237,7 +236,7 @@ class _Places:
         owner = f"{definition.path}::{definition.class_name}"
         siblings = self.program.overrides(owner, name) if definition.class_name else []
         bodies = [self.body, *(b for d in siblings if (b := self.program.body(d)) is not None)]
-        return any(_is_told(root.term, one, Unit.BYTES) for one in bodies for root in one.returns)
+        return any(is_told(root.term, one, Unit.BYTES) for one in bodies for root in one.returns)
 
 
 _BESIDE = "is the length beside an address"
@@ -261,9 +260,3 @@ def _told(body: Body) -> Iterator[tuple[str, Term]]:
     yield from ((name, value) for value, name in body.names.items())
     yield from ((store.name, store.value) for store in body.stores)
     yield from ((body.definition.short, root.term) for root in body.returns)
-
-
-def _is_told(term: Term, body: Body, unit: Unit) -> bool:
-    """Whether more than a name says that a term counts this."""
-    told = quantity(term, body)
-    return told is not None and told.unit is unit and told.strength is Strength.STRONG

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from kvlint.analysis.bodies import Body, Mark, Where
 from kvlint.analysis.link import Program
-from kvlint.analysis.quantities import Unit, quantity
+from kvlint.analysis.quantities import Unit, unit_of
 from kvlint.analysis.showing import brief, show
 from kvlint.analysis.tensors import Tensor, bytes_of, tensors
 from kvlint.analysis.terms import (
@@ -74,11 +74,12 @@ def described(term: Term) -> Iterator[tuple[Term, Term]]:
         return
     for item, of in zip(term.items, pointed, strict=True):
         if of is None:
-            listed = isinstance(item, Many)
-            length = item.element if listed else item
             # A count alone beside an address is as often the key of a cache of results.
-            if isinstance(length, Operation | Choice) or (listed and isinstance(length, Call)):
-                yield buffers, length
+            match item:
+                case Many(Operation() | Choice() | Call() as length, _, _):
+                    yield buffers, length
+                case Operation() | Choice():
+                    yield buffers, item
 
 
 def _pointed(item: Term) -> Term | None:
@@ -105,14 +106,14 @@ def _misfit(
     for tensor in made:
         step = _making(program, tensor)
         misfit = Misfit(body, mark, length, step)
-        dtypes = [f for f in part.factors if _unit(f, body) is Unit.ELEMENT_SIZE]
+        dtypes = [f for f in part.factors if unit_of(f, body) is Unit.ELEMENT_SIZE]
         literals = [n for n in part.literals if n in ELEMENT and n > 1]
         missing = _left_out(tensor, part.factors)
         if dtypes:
             other = next((d for d in dtypes if not _same_dtype(d, tensor)), None)
             if other is not None and by_dtype(other) is None:
                 yield replace(misfit, dtype=show(other))
-        elif literals and _unit(part.term, body) is not Unit.BYTES:
+        elif literals and unit_of(part.term, body) is not Unit.BYTES:
             size = max(literals)
             near = step if bytes_of(program, tensor.dtype, tensor.body) == size else None
             guard = tie(program, body, Width(length, size), where)
@@ -137,11 +138,6 @@ def _measures(length: Term) -> bool:
             or (isinstance(t, Call) and t.callee in ("numel", "stride", "size", "element_size"))
         )
     )
-
-
-def _unit(term: Term, body: Body) -> Unit | None:
-    found = quantity(term, body)
-    return found.unit if found else None
 
 
 def _same_dtype(size: Term, tensor: Tensor) -> bool:

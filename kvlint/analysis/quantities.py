@@ -44,10 +44,7 @@ class Unit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What a term counts. `strength`: STRONG from an API or arithmetic on one, WEAK from names.
-
-    `items` counts things of which each has several elements: tokens, slots, layers, heads.
-    """
+    """What a term counts. `strength`: STRONG from an API or arithmetic on one, WEAK from names."""
 
     unit: Unit
     strength: Strength
@@ -74,6 +71,18 @@ def quantity(term: Term, body: Body) -> Quantity | None:
         told = isinstance(term, Call) and term.name == "data_ptr"
         return Quantity(Unit.ADDRESS, Strength.STRONG if told else Strength.WEAK)
     return _from_api(term) or _from_name(term, body)
+
+
+def unit_of(term: Term, body: Body) -> Unit | None:
+    """The unit alone, however sure."""
+    found = quantity(term, body)
+    return found.unit if found else None
+
+
+def is_told(term: Term, body: Body, *units: Unit) -> bool:
+    """Whether more than a name says that `term` counts one of these."""
+    found = quantity(term, body)
+    return found is not None and found.unit in units and found.strength is Strength.STRONG
 
 
 def _strong(unit: Unit) -> Quantity:

@@ -11,12 +11,12 @@ from math import prod
 
 from kvlint.analysis import terms
 from kvlint.analysis.bodies import Body
-from kvlint.analysis.quantities import Unit, is_dtype, quantity
-from kvlint.analysis.roles import Strength
+from kvlint.analysis.quantities import Unit, is_dtype, is_told, unit_of
 from kvlint.analysis.terms import Call, Choice, Literal, Operation, Term, last_name
 from kvlint.analysis.vocabulary import words
 
 ELEMENT = (1, 2, 4, 8)  # bytes that elements of the usual dtypes have
+_SIZED = (Unit.BYTES, Unit.ELEMENT_SIZE)
 NARROWEST = 16  # bytes of the narrowest row that is worth a literal of its own
 
 
@@ -77,27 +77,23 @@ def widths(
     body: Body,
     fixed: Callable[[Term], int | None],
     *,
-    bytes_: bool,
     stored: bool = False,
 ) -> Iterator[Width]:
-    """Literals in `term` that are bytes.
+    """Literals that are bytes in `term`, which is a number of bytes.
 
-    `fixed`: the literal that a size is only ever given, if there is one.
-
-    `bytes_`: something besides names says that `term` is a number of bytes; without it only
-    what is bytes by its own arithmetic is looked at. `stored`: it is a dimension of a tensor of
-    bytes, where elements may be stored as they are: a single product says nothing then.
+    `fixed`: the literal that a size is only ever given, if there is one. `stored`: `term` is a
+    dimension of a tensor of bytes, where elements may be stored as they are: a single product
+    says nothing then.
     """
     match term:
         case Choice(_, then, other) if by_dtype(term) is None:
             for one in (then, other):
-                yield from widths(one, body, fixed, bytes_=bytes_, stored=stored)
+                yield from widths(one, body, fixed, stored=stored)
             return
     parts = summands(term)
-    known = bytes_ or any(_is_bytes(part, body) for part in parts)
     alone = len(parts) == 1
     for part in parts:
-        yield from _of_part(part, body, fixed, known, stored, alone and stored)
+        yield from _of_part(part, body, fixed, stored, alone and stored)
 
 
 def mixed(term: Term, body: Body) -> bool:
@@ -105,7 +101,7 @@ def mixed(term: Term, body: Body) -> bool:
     elements of different widths."""
     found = set()
     for part in summands(term):
-        if any(_unit(f, body) is Unit.ELEMENTS for f in part.factors):
+        if any(unit_of(f, body) is Unit.ELEMENTS for f in part.factors):
             found.add(part.coefficient)
     return len(found) > 1
 
@@ -118,7 +114,7 @@ def packed(term: Term, body: Body) -> bool:
     values = [
         part
         for part in parts
-        if part not in scales and any(_unit(f, body) is Unit.ELEMENTS for f in part.factors)
+        if part not in scales and any(unit_of(f, body) is Unit.ELEMENTS for f in part.factors)
     ]
     return bool(values) and any(part.coefficient > 1 for part in scales)
 
@@ -126,7 +122,7 @@ def packed(term: Term, body: Body) -> bool:
 def _counts_blocks(factor: Term, body: Body) -> bool:
     match factor:
         case Operation("//" | "/" | "cdiv", of, _):
-            return _unit(of, body) is Unit.ELEMENTS
+            return unit_of(of, body) is Unit.ELEMENTS
     return False
 
 
@@ -154,63 +150,46 @@ def _anywhere(term: Term, body: Body, test: Callable[[Term], bool]) -> bool:
 
 
 def _has_bytes(term: Term, body: Body) -> bool:
-    return any(_is_bytes(part, body) for part in summands(term))
-
-
-def _is_bytes(part: Product, body: Body) -> bool:
-    """A dtype's own size is a factor."""
-    found = quantity(part.term, body)
-    return (
-        found is not None
-        and found.unit in (Unit.BYTES, Unit.ELEMENT_SIZE)
-        and found.strength is Strength.STRONG
-    )
-
-
-def _unit(term: Term, body: Body) -> Unit | None:
-    found = quantity(term, body)
-    return found.unit if found else None
+    return any(is_told(part.term, body, *_SIZED) for part in summands(term))
 
 
 def _of_part(
     part: Product,
     body: Body,
     fixed: Callable[[Term], int | None],
-    known: bool,
     stored: bool,
     may_count: bool,
 ) -> Iterator[Width]:
-    """`known`: the part is bytes; `may_count`: its literals may count elements, too."""
+    """`may_count`: its literals may count elements as well."""
     for factor in part.factors:
         default = by_dtype(factor)
         if default is not None:
-            if known:
-                yield Width(factor, default, default=True)
+            yield Width(factor, default, default=True)
             return
     sums = [f for f in part.factors if _is_sum(f)]
     plain = [f for f in part.factors if not _is_sum(f)]
-    units = [_unit(f, body) for f in plain]
-    sized = Unit.ELEMENT_SIZE in units or Unit.BYTES in units
+    units = [unit_of(f, body) for f in plain]
+    sized = any(unit in _SIZED for unit in units)
     for one in sums:
         # Values and scales are packed bytes, whatever they are multiplied with.
-        if packed(one, body) or (known and not sized and adds_widths(one, body)):
-            yield from widths(one, body, fixed, bytes_=True, stored=stored)
+        if packed(one, body) or (not sized and adds_widths(one, body)):
+            yield from widths(one, body, fixed, stored=stored)
             return
-    if not known or not part.factors:
+    if not part.factors:
         return
     if sized:
         for factor, unit in zip(plain, units, strict=True):
-            if unit in (Unit.ELEMENT_SIZE, Unit.BYTES) and (value := fixed(factor)) is not None:
+            if unit in _SIZED and (value := fixed(factor)) is not None:
                 yield Width(part.term, value, row=unit is Unit.BYTES)
         return
     if _converts(part) or any(_may_be_size(f) for f in plain):
         return
-    if Unit.ELEMENTS in units or any(_unit(f, body) is Unit.ELEMENTS for f in sums):
+    if Unit.ELEMENTS in units or any(unit_of(f, body) is Unit.ELEMENTS for f in sums):
         if part.literals and not may_count and all(n in ELEMENT for n in part.literals):
             yield Width(_narrowed(part), max(part.literals))
         return
     literals = [n for n in part.literals if n > 1]
-    if not literals or any(_unit(f, body) not in (Unit.TOKENS, Unit.SLOTS) for f in sums):
+    if not literals or any(unit_of(f, body) not in (Unit.TOKENS, Unit.SLOTS) for f in sums):
         return
     if max(literals) >= NARROWEST:
         yield Width(_narrowed(part), max(literals), row=True)
