@@ -46,13 +46,15 @@ _COUNTS = frozenset({Unit.TOKENS, Unit.HEADS, Unit.LAYERS, Unit.ELEMENTS, Unit.E
 @dataclass(frozen=True, slots=True)
 class Measured:
     """One way to a number. `extents`: the tensors whose shape or size is in it, and the body
-    that asked them; `stride`: a stride is in it; `unknown`: parts that nothing tells of.
+    that asked them; `quotients`: where it is rounded down, `left // right`; `stride`: a stride
+    is in it; `unknown`: parts that nothing tells of.
 
     `origin`: where the arithmetic stands; its facts are the tests passed on the way.
     """
 
     origin: Origin
     extents: tuple[tuple[Term, Body], ...] = ()
+    quotients: tuple[Origin, ...] = ()
     stride: bool = False
     unknown: tuple[str, ...] = ()
 
@@ -121,9 +123,31 @@ def _joined(at: Origin, one: Measured, two: Measured) -> Measured:
     return Measured(
         replace(base, facts=two.origin.facts, steps=steps, by_name=by_name, wire=wire),
         one.extents + tuple(e for e in two.extents if e not in one.extents),
+        _quotients(at, one, two),
         one.stride or two.stride,
         one.unknown + two.unknown,
     )
+
+
+def _quotients(at: Origin, one: Measured, two: Measured) -> tuple[Origin, ...]:
+    """What is rounded down on either side; `n // page * page` rounds on purpose."""
+    match at.term:
+        case Operation("//"):
+            return (at, *one.quotients, *two.quotients)
+        case Operation("*", left, right):
+            return (*_divided(one, right), *_divided(two, left))
+    return one.quotients + two.quotients
+
+
+def _divided(side: Measured, other: Term) -> Iterator[Origin]:
+    for at in side.quotients:
+        if not (isinstance(at.term, Operation) and same(at.term.right, other)):
+            yield at
+
+
+def same(one: Term, other: Term) -> bool:
+    """The same term, or the same thing by name: `self.page_size` is given `page_size`."""
+    return one == other or (last_name(one) != "" and last_name(one) == last_name(other))
 
 
 def _is_size(term: Term) -> bool:

@@ -72,10 +72,10 @@ class Stepped:
 def stepped(program: Program) -> Iterator[Stepped]:
     """Products of a slot number and a length in addresses, one for each length of a body."""
     origins = Origins(program)
-    for body in _candidates(program):
+    for body in stepping(program):
         seen: set[object] = set()
         for root in [*body.roots, *body.returns]:
-            for product, number, length in _products(root.term, body):
+            for product, number, length in products(root.term, body):
                 if (number, length) in seen:
                     continue
                 seen.add((number, length))
@@ -90,7 +90,8 @@ def stepped(program: Program) -> Iterator[Stepped]:
                 yield Stepped(body, span, number, length, ways)
 
 
-def _candidates(program: Program) -> Iterator[Body]:
+def stepping(program: Program) -> Iterator[Body]:
+    """Bodies that may make an address of a number and a length."""
     for path in program.starts():
         text = program.texts[path]
         if any(word in text for word in MEMORY):
@@ -99,7 +100,7 @@ def _candidates(program: Program) -> Iterator[Body]:
             yield from program.bodies_at(path, near, NUMBERS)
 
 
-def _products(term: Term, body: Body) -> Iterator[tuple[Term, Term, Term]]:
+def products(term: Term, body: Body) -> Iterator[tuple[Term, Term, Term]]:
     """(product, slot number, what it is multiplied with) of each address in `term`."""
     for part in term.holding(Operation.bit):
         match part:
