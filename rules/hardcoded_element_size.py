@@ -154,6 +154,7 @@ def row_bytes(k_cache, pages, page_size, agent):
             message=message,
             label="one size for every dtype" if width.default else "an element size as a literal",
             settle="use element_size() or the itemsize of the dtype, or assert the dtype here",
+            trace=place.way,
             given=(Given(None, place.tie),) if place.tie else (),
             by_name_only=place.by_name,
         )

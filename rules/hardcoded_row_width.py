@@ -87,7 +87,14 @@ def allocate(num_pages, page_size, layout, device):
                 message = f"{shown} {place.says}"
                 scope = place.body.definition.key
                 yield self._claim(
-                    place.width.value, at, scope, shown, message, place.tie, place.by_name
+                    place.width.value,
+                    at,
+                    scope,
+                    shown,
+                    message,
+                    place.tie,
+                    place.by_name,
+                    place.way,
                 )
         for misfit in misfits(program):
             if misfit.missing:
@@ -128,6 +135,7 @@ def allocate(num_pages, page_size, layout, device):
         message: str,
         tie: Step | None,
         by_name: bool,
+        way: tuple[Step, ...] = (),
     ) -> Claim:
         from kvlint.assumptions import Number, Own, Relation
 
@@ -140,6 +148,7 @@ def allocate(num_pages, page_size, layout, device):
             message=f"{width} stands for the bytes of a row: {message}",
             label="a row width as a literal",
             settle="work it out from its parts, or compare it with the width of the cache's rows",
+            trace=way,
             given=(Given(None, tie),) if tie else (),
             by_name_only=by_name,
         )

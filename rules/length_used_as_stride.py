@@ -125,7 +125,10 @@ class Sender:
         place = origin.body.place_of(origin.term)
         span = program.span(origin.body, place[0]) if place else None
         shown = (program.written(span) if span else None) or brief(origin.term, 80)
-        elsewhere = f" ({span})" if span is not None and span != found.at else ""
+        apart = span is not None and (span.path, span.line) != (found.at.path, found.at.line)
+        elsewhere, steps = "", origin.steps
+        if span is not None and apart:
+            elsewhere, steps = f" ({span})", (*steps, Step(span, f"measured as {shown}"))
         tensors = [brief(tensor, 50) for tensor, _ in worst.measured.extents]
         if not tensors:
             unresolved = worst.measured.unknown[:1]
@@ -147,7 +150,7 @@ class Sender:
             label="a length where the stride belongs",
             settle="multiply the slot number with stride(0) * element_size(), or refuse tensors "
             "that are not contiguous where their length is taken",
-            trace=origin.steps[-6:],
+            trace=steps[-6:],
             given=(Given(None, worst.settled),) if worst.settled else (Given(several, next_one),),
             unresolved=unresolved,
             by_name_only=origin.by_name or not tensors,

@@ -105,6 +105,8 @@ class Body:
     guards: list[Guard] = field(default_factory=list)
     running: dict[tuple[str, int], list[Term]] = field(default_factory=dict)
     names: dict[Term, str] = field(default_factory=dict)  # the local a value was first given to
+    # That local and where it was given it, numbers included.
+    assigned: dict[Term, tuple[str, Mark]] = field(default_factory=dict)
     spans: dict[Term, list[tuple[Mark, Where]]] = field(default_factory=dict)
 
     # Where a value was only looked at; what is used elsewhere is reported there.

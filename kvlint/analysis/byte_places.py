@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from kvlint.analysis.bodies import Body, Mark, Where
+from kvlint.analysis.given import given, only_number, operands
 from kvlint.analysis.item_lengths import described
 from kvlint.analysis.link import Program
 from kvlint.analysis.quantities import Unit, is_told, named, unit_of
@@ -49,7 +50,8 @@ _SEARCHES = (
 @dataclass(frozen=True, slots=True)
 class Place:
     """A width in a number of bytes: at `mark`; `says`: what makes the number bytes; `by_name`:
-    only its name does; `of`: the tensor whose address it is about; `tie`: what guards it."""
+    only its name does; `of`: the tensor whose address it is about; `tie`: what guards it; `way`:
+    where what is multiplied was given its value, if elsewhere."""
 
     body: Body
     width: Width
@@ -58,6 +60,7 @@ class Place:
     by_name: bool
     of: Term | None = None
     tie: Step | None = None
+    way: tuple[Step, ...] = ()
 
 
 def byte_places(program: Program) -> Iterator[Place]:
@@ -74,8 +77,28 @@ def byte_places(program: Program) -> Iterator[Place]:
             if known is None or (known.by_name and not place.by_name):
                 found[place.width.term] = place
         for place in found.values():
-            _, where = body.place_of(place.width.term) or (place.mark, Where((0,), 0, ()))
-            yield replace(place, tie=tie(program, body, place.width, where, place.of))
+            if any(_holds(other.width, place.width) for other in found.values()):
+                continue
+            way = given(program, body, place.width.term, place.mark)
+            yield replace(place, tie=_tie(program, place), way=way)
+
+
+def _holds(outer: Width, inner: Width) -> bool:
+    """Whether one width is told with another: what a row has, and where the next one starts."""
+    same = outer.value == inner.value and outer.term != inner.term
+    return same and outer.term.contains(inner.term)
+
+
+def _tie(program: Program, place: Place) -> Step | None:
+    """What guards a width where it stands, or where a field is given it."""
+    body, width = place.body, place.width
+    _, where = body.place_of(width.term) or (place.mark, Where((0,), 0, ()))
+    found = tie(program, body, width, where, place.of)
+    for part in operands(width.term) if found is None else ():
+        number = only_number(program, body, part)
+        if number is not None:
+            found = found or tie(program, number.body, width, number.store.where, place.of)
+    return found
 
 
 def _is_elsewhere(name: str) -> bool:
@@ -115,16 +138,9 @@ class _Places:
 
     def _only_given(self, size: Term) -> int | None:
         """The literal that a field is only ever given."""
-        if not isinstance(size, Field):
-            return None
         if size not in self._fixed:
-            owner = self.program.type_of(size.of, self.body)
-            stores = self.program.stores(size.name, owner) if owner else ()
-            match list({store.value for _, store in stores}):
-                case [Literal(int(value))] if value > 0:
-                    self._fixed[size] = value
-                case _:
-                    self._fixed[size] = None
+            number = only_number(self.program, self.body, size)
+            self._fixed[size] = number.value if number else None
         return self._fixed[size]
 
     def _allocated(self) -> Iterator[Place]:

@@ -211,6 +211,8 @@ class _Statements(Expressions):
                 env[name] = value
                 if isinstance(value, Item | Call | Operation | Choice):
                     self.body.names.setdefault(value, name)
+                if isinstance(value, Item | Call | Operation | Choice | Literal):
+                    self.body.assigned.setdefault(value, (name, self.place(target)))
             case cst.Tuple(elements=elements) | cst.List(elements=elements):
                 self._unpack(elements, value, env)
             case cst.StarredElement(value=inner):

@@ -186,7 +186,8 @@ def _of_part(
         return
     if Unit.ELEMENTS in units or any(unit_of(f, body) is Unit.ELEMENTS for f in sums):
         if part.literals and not may_count and all(n in ELEMENT for n in part.literals):
-            yield Width(_narrowed(part), max(part.literals))
+            # Who writes a 1 means bytes: it counts nothing.
+            yield Width(_narrowed(part), 1 if 1 in part.literals else max(part.literals))
         return
     literals = [n for n in part.literals if n > 1]
     if not literals or any(unit_of(f, body) not in (Unit.TOKENS, Unit.SLOTS) for f in sums):
@@ -241,7 +242,7 @@ def by_dtype(term: Term) -> int | None:
 def _narrowed(part: Product) -> Term:
     """The innermost product that still has all the literals: the others only count."""
     term = part.term
-    wanted = sorted(n for n in part.literals if n > 1)
+    wanted = sorted(part.literals)
     while True:
         match term:
             case Operation("*", left, right):
@@ -250,7 +251,7 @@ def _narrowed(part: Product) -> Term:
                     for one in (left, right)
                     if isinstance(one, Operation)
                     and one.symbol == "*"
-                    and sorted(n for n in _product(one).literals if n > 1) == wanted
+                    and sorted(_product(one).literals) == wanted
                 ]
                 if inner and _product(inner[0]).factors:
                     term = inner[0]

@@ -171,3 +171,25 @@ def test_an_item_length_that_leaves_a_dimension_out(found):
                 return ptrs, [item for _ in self.k_buffer]
         """)
     assert finding.message.startswith("an item length leaves out heads: ")
+
+
+FIELD = """
+    class Rows:
+        def __init__(self, kv_cache, dim, scale_bytes):
+            {check}
+            self.kv_cache = kv_cache
+            self.row_bytes = 656
+
+        def place(self, slot):
+            return self.kv_cache.data_ptr() + slot * self.row_bytes
+    """
+
+
+def test_a_width_in_a_field_is_told_with_the_line_that_gives_it(found):
+    (finding,) = found(FIELD.format(check="pass"))
+    assert [(step.span.line, step.says) for step in finding.trace] == [(6, "self.row_bytes = 656")]
+
+
+def test_a_width_is_tied_where_the_field_is_given_it(found):
+    (finding,) = found(FIELD.format(check="assert dim + scale_bytes == 656"))
+    assert finding.status is Status.GUARDED
