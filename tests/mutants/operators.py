@@ -287,7 +287,7 @@ class StrideLength(Measured):
 
 OPERATORS = (
     *(DropRaise, DropIf, DropAssert, SetSize, MinFirst, StartsStride, DropCount),
-    StrideLength,
+    *(OneByte, TwoBytes, FourBytes, FixedWidth, StrideLength),
 )
 
 

@@ -13,7 +13,7 @@ class StridedCopy:
     def rows(self, first, width):
         return [
             (
-                buffer.data_ptr() + first * self.element_size,
+                buffer.data_ptr() + first * self.element_size,  # element-size: KV201
                 width * self.element_size,
                 self.device,
             )

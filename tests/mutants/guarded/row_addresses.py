@@ -2,19 +2,13 @@
 # rewrites without: inline, to-comprehension, to-loop, early-return, keyword, alias, numpy, swap
 
 
-class RowCopies:
-    def __init__(self, agent, kv_caches, device):
-        self.agent = agent
-        self.kv_caches = kv_caches
-        self.device = device
-
-    def describe(self, slots):
-        triples = []
-        for cache in self.kv_caches:
-            element_size = cache.element_size()
-            base_ptr = cache.data_ptr()
-            width = cache.shape[1] * element_size
-            for slot in slots:
-                addr = base_ptr + slot * cache.stride(0) * element_size  # stride-length: KV205
-                triples.append((addr, width, self.device))
-        return self.agent.get_xfer_descs(triples, "VRAM")
+def row_descs(agent, kv_caches, slots, device):
+    triples = []
+    for cache in kv_caches:
+        element_size = cache.element_size()
+        base_ptr = cache.data_ptr()
+        width = cache.shape[1] * element_size  # element-size: KV201
+        for slot in slots:
+            at = slot * cache.stride(0) * element_size  # element-size: KV201; stride-length: KV205
+            triples.append((base_ptr + at, width, device))
+    return agent.get_xfer_descs(triples, "VRAM")
