@@ -287,7 +287,7 @@ class StrideLength(Measured):
 
 OPERATORS = (
     *(DropRaise, DropIf, DropAssert, SetSize, MinFirst, StartsStride, DropCount),
-    *(OneByte, TwoBytes, FourBytes, FixedWidth, StrideLength),
+    *(OneByte, TwoBytes, FourBytes, FixedWidth, DropRemainder, CeilFloor, StrideLength),
 )
 
 
