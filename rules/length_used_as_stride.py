@@ -121,21 +121,22 @@ class Sender:
         from kvlint.assumptions import Number, Own, Relation
 
         worst = found.ways[0]
-        origin = worst.measured.origin
-        place = origin.body.place_of(origin.term)
-        span = program.span(origin.body, place[0]) if place else None
-        shown = (program.written(span) if span else None) or brief(origin.term, 80)
-        apart = span is not None and (span.path, span.line) != (found.at.path, found.at.line)
-        elsewhere, steps = "", origin.steps
-        if span is not None and apart:
-            elsewhere, steps = f" ({span})", (*steps, Step(span, f"measured as {shown}"))
+        origin, steps = worst.measured.origin, worst.measured.origin.steps
         tensors = [brief(tensor, 50) for tensor, _ in worst.measured.extents]
-        if not tensors:
-            unresolved = worst.measured.unknown[:1]
-        elif worst.handed or worst.settled:
-            unresolved = ()
+        unresolved: tuple[str, ...] = ()
+        if tensors:
+            place = origin.body.place_of(origin.term)
+            span = program.span(origin.body, place[0]) if place else None
+            shown = (program.written(span) if span else None) or brief(origin.term, 80)
+            holds = f"which is what one slot holds: {shown}"
+            if span is not None and (span.path, span.line) != (found.at.path, found.at.line):
+                holds += f" ({span})"
+                steps = (*steps, Step(span, f"measured as {shown}"))
+            if not worst.handed and not worst.settled:
+                unresolved = (f"nothing tells how {tensors[0]} is laid out",)
         else:
-            unresolved = (f"nothing tells how {tensors[0]} is laid out",)
+            holds = "by its name what one slot holds"
+            unresolved = worst.measured.unknown[:1]
         several = Relation(Number(2), "<=", Own("slots"))
         next_one = Step(found.at, "a region of one slot has no next one")
         return Claim(
@@ -144,9 +145,8 @@ class Sender:
             at=found.at,
             scope=found.body.definition.key,
             subject=f"{brief(found.length, 60)}|{brief(origin.term, 60)}",
-            message=f"slot p is looked for at p * {brief(found.length, 50)}, which is what one "
-            f"slot holds: {shown}{elsewhere}; padded, packed or permuted slots "
-            "lie further apart",
+            message=f"slot p is looked for at p * {brief(found.length, 50)}, {holds}; "
+            "padded, packed or permuted slots lie further apart",
             label="a length where the stride belongs",
             settle="multiply the slot number with stride(0) * element_size(), or refuse tensors "
             "that are not contiguous where their length is taken",

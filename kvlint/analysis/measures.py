@@ -246,7 +246,7 @@ def _put(origins: Origins, at: Origin, of: Term, name: str, depth: int) -> Itera
     for body, store in own or stores:
         if isinstance(store.value, Literal):
             continue
-        says = f"{name} gets {brief(store.value, 70)}"
+        says = f"{name} gets {brief(_innermost(store.value), 70)}"
         step = Step(program.span(body, store.place), says)
         one = replace(
             at, term=store.value, body=body, frame=None, steps=(*at.steps, step), by_name=by_name

@@ -101,6 +101,8 @@ def _judged(
         return None
     if use == "shape" and one.unit is Unit.ELEMENTS:
         return None  # rows and columns of any matrix
+    if use != "count" and one.unit is other.unit is Unit.BYTES:
+        return None  # how many things fit a budget
     written = at.body.place_of(quotient)
     span = program.span(at.body, written[0] if written else -1)
     at_body = at.body

@@ -30,11 +30,12 @@ from kvlint.analysis.terms import (
     Term,
     last_name,
 )
+from kvlint.analysis.vocabulary import words
 from kvlint.findings import Span, Step
 
 # An address that something is added to, where something is multiplied with a length.
 SUMS = re.compile(
-    r"(?:ptr|addr|address)(?:e?s)?(?:\(\)|\[[^\]\n]*\])?\s*\+|\+\s*\(?[\w.]*(?:ptr|addr)"
+    r"(?:ptr|addr|address|base)(?:e?s)?(?:\(\)|\[[^\]\n]*\])?\s*\+|\+\s*\(?[\w.]*(?:ptr|addr|base)"
 )
 _LENGTH = "len|size|bytes|width|numel|prod|page|block"
 PRODUCTS = re.compile(
@@ -106,13 +107,17 @@ def products(term: Term, body: Body) -> Iterator[tuple[Term, Term, Term]]:
         match part:
             case Operation("+"):
                 addends = _parts("+", part)
-                if not any(map(is_address, addends)):
+                if not any(map(_is_base, addends)):
                     continue
                 for one in addends:
                     if isinstance(one, Operation) and one.symbol == "*" and not is_address(one):
                         split = _split(one, body)
                         if split is not None:
                             yield one, *split
+
+
+def _is_base(term: Term) -> bool:
+    return is_address(term) or "base" in words(last_name(term))
 
 
 def _parts(symbol: str, term: Term) -> list[Term]:

@@ -91,6 +91,19 @@ def test_rounding_on_purpose_and_splitting_in_two_assume_nothing(found, taken):
     assert not found(taken)
 
 
+def test_how_many_fit_a_budget_is_rounded_down_on_purpose(project):
+    source = """
+    import torch
+
+
+    class Pool:
+        def __init__(self, budget_bytes, page_bytes):
+            self.kv_buffer = torch.zeros((budget_bytes // page_bytes, page_bytes))
+    """
+    root = project({"pool.py": dedent(source)})
+    assert "KV204" not in {f.code for f in check(root, [root], all_rules()).findings}
+
+
 def test_a_remainder_that_is_only_logged_is_lost_all_the_same(found):
     (finding,) = found(f"if cache.nbytes % num_blocks:\n    print('uneven')\n{SHARED}")
     assert finding.status is Status.UNGUARDED

@@ -106,6 +106,27 @@ def test_a_length_that_a_message_carries_is_followed(found):
     assert "block_id * meta.block_len" in dedent(source).splitlines()[finding.span.line - 1]
 
 
+def test_a_helper_that_is_given_base_and_length_makes_the_address(found):
+    source = """
+    def start_of(base, block_id, block_len):
+        return base + block_id * block_len
+
+
+    class Sender:
+        def __init__(self, engine):
+            self.engine = engine
+
+        def register(self, cache):
+            self.base_addr = cache.data_ptr()
+            self.block_len = cache[0].nbytes
+
+        def send(self, session, block_ids, remote_addr):
+            src = [start_of(self.base_addr, b, self.block_len) for b in block_ids]
+            self.engine.batch_transfer_sync_write(session, src, [remote_addr], [self.block_len])
+    """
+    assert {finding.confidence for finding in found(source)} == {Confidence.HIGH}
+
+
 def test_a_stride_is_what_it_should_be_whatever_it_is_called(found):
     assert not found(sender("self.block_lens.append(cache.stride(0) * cache.element_size())"))
 
