@@ -8,6 +8,9 @@ an operator can take away. Four have none: in sglang 0.5.23 the sizes at
 `v1/nixl_connector.py:1004` and their list read one field. The comparison of item lengths at
 `mooncake/conn.py:1704` of sglang 0.5.23 is no such guard either: it covers one of two
 branches, and the place is found as it stands.
+
+Sizes and strides that are measured, written as numbers and lengths instead, are found as well
+where the code itself says that a number is bytes.
 """
 
 import shutil
@@ -21,59 +24,88 @@ from kvlint.engine.check import check
 from kvlint.engine.registry import all_rules
 from kvlint.reporters.view import Choice
 from tests.engines.wheels import unpacked
-from tests.mutants.operators import DropCount, MinFirst, count_places, mutate
+from tests.mutants.operators import (
+    DropCount,
+    MinFirst,
+    StrideLength,
+    TwoBytes,
+    count_places,
+    mutate,
+)
 
+# What the files take their geometry from.
+SUBTREES = {
+    "sglang": ("sglang/srt/disaggregation", "sglang/srt/mem_cache"),
+    "vllm": ("vllm/distributed/kv_transfer",),
+}
 CONN = "sglang/srt/disaggregation/nixl/conn.py"
-# What the file takes its geometry from.
-SUBTREE = ("sglang/srt/disaggregation", "sglang/srt/mem_cache")
+HOST, MLA, LATENT = (
+    f"sglang/srt/mem_cache/{name}.py"
+    for name in ("pool_host/common", "pool_host/mla", "deepseek_v4_memory_pool")
+)
+HISPARSE, STORE = (
+    f"vllm/distributed/kv_transfer/kv_connector/v1/{name}.py"
+    for name in ("hisparse/worker", "mooncake/store/data")
+)
 
-# Version, operator, the lines it works on, and what it brings back: code, first and last line.
+# Package, file, operator, the lines it works on, and what it brings: code, first and last line.
 CASES = [
-    ("0.5.22", MinFirst, (361, 374), [("KV101", 361, 374), ("KV102", 834, 834)]),
-    ("0.5.22", DropCount, (1183, 1190), [("KV103", 1751, 1753)]),
-    ("0.5.23", MinFirst, (483, 496), [("KV101", 483, 496), ("KV102", 1204, 1204)]),
-    ("0.5.23", DropCount, (1388, 1397), [("KV103", 2444, 2446)]),
-    ("0.5.23", DropCount, (1553, 1560), [("KV103", 2130, 2132)]),
+    ("sglang==0.5.22", CONN, MinFirst, (361, 374), [("KV101", 361, 374), ("KV102", 834, 834)]),
+    ("sglang==0.5.22", CONN, DropCount, (1183, 1190), [("KV103", 1751, 1753)]),
+    ("sglang==0.5.23", CONN, MinFirst, (483, 496), [("KV101", 483, 496), ("KV102", 1204, 1204)]),
+    ("sglang==0.5.23", CONN, DropCount, (1388, 1397), [("KV103", 2444, 2446)]),
+    ("sglang==0.5.23", CONN, DropCount, (1553, 1560), [("KV103", 2130, 2132)]),
+    ("sglang==0.5.23", HOST, TwoBytes, (227, 229), [("KV201", 228, 228)]),
+    ("sglang==0.5.23", MLA, TwoBytes, (369, 375), [("KV201", 369, 375)]),
+    ("sglang==0.5.23", LATENT, TwoBytes, (299, 304), [("KV201", 301, 301)]),
+    ("vllm==0.33.0", HISPARSE, TwoBytes, (701, 705), [("KV201", 703, 703)]),
+    ("vllm==0.33.0", HISPARSE, TwoBytes, (829, 832), [("KV201", 831, 831)]),
+    ("vllm==0.33.0", STORE, StrideLength, (289, 289), [("KV205", 341, 341)]),
 ]
 
 
-def copied(version: str, root: Path) -> Path:
-    for folder in SUBTREE:
-        shutil.copytree(unpacked(f"sglang=={version}") / folder, root / folder)
+def copied(package: str, root: Path) -> Path:
+    for folder in SUBTREES[package.partition("==")[0]]:
+        shutil.copytree(unpacked(package) / folder, root / folder)
     (root / "pyproject.toml").touch()
     return root
 
 
-def shown(root: Path) -> set[tuple[str, int]]:
-    report = check(root, [root / CONN], all_rules())
+def shown(root: Path, path: str) -> set[tuple[str, int]]:
+    report = check(root, [root / path], all_rules())
     return {(f.code, f.span.line) for f in report.findings if Choice().shows(f)}
 
 
 @pytest.fixture(scope="module")
 def as_released(tmp_path_factory):
-    """What is shown of each version's copy before anything is taken away."""
-    versions = {version for version, *_ in CASES}
-    return {
-        version: shown(copied(version, tmp_path_factory.mktemp(version).resolve()))
-        for version in versions
-    }
+    """What is shown of each file before anything is taken away."""
+    roots: dict[str, Path] = {}
+    found = {}
+    for package, path in dict.fromkeys((package, path) for package, path, *_ in CASES):
+        if package not in roots:
+            roots[package] = copied(package, tmp_path_factory.mktemp("released").resolve())
+        found[package, path] = shown(roots[package], path)
+    return found
 
 
 @pytest.mark.parametrize(
-    ("version", "operator", "lines", "places"),
-    [pytest.param(*case, id=f"{case[0]}-{case[1].name}-{case[2][0]}") for case in CASES],
+    ("package", "path", "operator", "lines", "places"),
+    [
+        pytest.param(*case, id=f"{case[0]}-{Path(case[1]).stem}-{case[2].__name__}-{case[3][0]}")
+        for case in CASES
+    ],
 )
 def test_a_mutant_of_released_code_is_found(
-    version, operator, lines, places, as_released, tmp_path
+    package, path, operator, lines, places, as_released, tmp_path
 ):
-    root = copied(version, tmp_path.resolve())
-    text = (root / CONN).read_text(encoding="utf-8")
+    root = copied(package, tmp_path.resolve())
+    text = (root / path).read_text(encoding="utf-8")
     mutant = mutated(text, operator, lines)
-    (root / CONN).write_text(mutant, encoding="utf-8")
+    (root / path).write_text(mutant, encoding="utf-8")
     moved = mutant.count("\n") - text.count("\n")
-    found = shown(root)
+    found = shown(root, path)
     for code, first, last in places:
-        assert not holds(as_released[version], code, first, last)
+        assert not holds(as_released[package, path], code, first, last)
         shift = moved if first > lines[1] else 0
         assert holds(found, code, first + shift, last + shift)
 
