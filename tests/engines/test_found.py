@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.engines.environment import Engine
-from tests.engines.wheels import unpacked
+from tests.engines.wheels import findings, unpacked
 
 FOUND = Path(__file__).parent.parent.parent / "examples/found"
 SHOWN_ON = {
@@ -18,6 +18,14 @@ SHOWN_ON = {
     "kvbm_element_size": ("kvbm==1.6.1", "vllm==0.33.0"),
     "lmcache_chunk_bytes": ("lmcache==0.5.6",),
 }
+DISAGGREGATION = "sglang/srt/disaggregation"
+CONNECTORS = "vllm/distributed/kv_transfer/kv_connector/v1"
+REPORTED = [
+    ("sglang==0.5.23", f"{DISAGGREGATION}/common/staging_buffer.py", "KV101", {502, 599, 666}),
+    ("sglang==0.5.23", f"{DISAGGREGATION}/mooncake/conn.py", "KV101", {715}),
+    ("vllm==0.33.0", f"{CONNECTORS}/hf3fs/hf3fs_connector.py", "KV101", {539}),
+    ("kvbm==1.6.1", "kvbm/vllm_integration/connector_worker.py", "KV201", {159}),
+]
 # Two lines of the fault and one of the control, set apart as what a script printed.
 PRINTED = re.compile(r"(?m)^      (?=\S)(.*)\n      (.*)\n      (.*)\n")
 
@@ -30,6 +38,16 @@ def test_the_fault_shows_as_written_down(script, engines_python):
     written = [match.groups() for match in PRINTED.finditer((FOUND / "README.md").read_text())]
     assert len(written) == len(SHOWN_ON)
     assert tuple(ran.stdout.splitlines()[-3:]) in written
+
+
+@pytest.mark.parametrize(("package", "path", "code", "lines"), REPORTED)
+def test_kvlint_reports_its_line(package, path, code, lines):
+    shown = {
+        f["line"]
+        for f in findings(package, path, code)
+        if (f["status"], f["confidence"]) == ("unguarded", "high")
+    }
+    assert lines <= shown
 
 
 def test_every_script_is_shown():

@@ -34,9 +34,9 @@ def unpacked(package: str) -> Path:
 
 
 @cache
-def findings(package: str, path: str) -> tuple[Found, ...]:
+def findings(package: str, path: str, codes: str = CODES) -> tuple[Found, ...]:
     """All that `kvlint check` has to say of these paths, hidden or not, with the package known."""
-    command = [sys.executable, "-m", "kvlint", "check", "--project", ".", "--select", CODES]
+    command = [sys.executable, "-m", "kvlint", "check", "--project", ".", "--select", codes]
     command += ["--show-guarded", "--min-confidence", "low", "--no-cache"]
     command += ["--output-format", "json", path]
     run = subprocess.run(command, cwd=unpacked(package), capture_output=True, text=True)
