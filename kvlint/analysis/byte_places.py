@@ -8,14 +8,16 @@ only makes sense in bytes, it bears a name that says so. A name alone is said to
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 
-from kvlint.analysis.bodies import Body, Mark, Where
+from kvlint.analysis.bodies import Body, CallSite, Mark, Where
 from kvlint.analysis.given import given, only_number, operands
 from kvlint.analysis.item_lengths import described
 from kvlint.analysis.link import Program
+from kvlint.analysis.outline import Definition
 from kvlint.analysis.quantities import Unit, is_told, named, unit_of
 from kvlint.analysis.roles import is_address, joins_lists, list_quantity
-from kvlint.analysis.tensors import allocation, bytes_of
+from kvlint.analysis.tensors import allocation, bytes_of, given_values
 from kvlint.analysis.terms import (
     Call,
     Choice,
@@ -26,6 +28,7 @@ from kvlint.analysis.terms import (
     Parameter,
     Sequence,
     Term,
+    This,
     last_name,
 )
 from kvlint.analysis.ties import tie
@@ -34,14 +37,16 @@ from kvlint.analysis.widths import NARROWEST, Width, adds_to_bytes, adds_widths,
 from kvlint.findings import Step
 
 # What a definition holds that may have a width in it; each line is looked for together.
-_LITERAL = re.compile(r"\* ?[1248]\b|\* ?\d\d|\d ?\* ?[a-z(]|(?:size|bytes)\w* = \d")
+_LITERAL = re.compile(r"\*=? ?[1248]\b|\* ?\d\d|\d ?\* ?[a-z(]|(?:size|bytes)\w* = \d")
 _BYTES = re.compile(
-    r"bytes|itemsize|cell_size|element_size|data_ptr|int8|_lens?\b|// ?[\w.]+\)? ?\* ?\d"
+    r"bytes|itemsize|mem_get_info|cell_size|element_size|data_ptr|int8|_lens?\b"
+    r"|// ?[\w.]+\)? ?\* ?\d"
 )
 _CACHE = re.compile(r"kv|cache|page|slot|pool|mem|block_len|state|token")
 _SEARCHES = (
     (_LITERAL, _BYTES, _CACHE),
-    (re.compile(r"numel\(\)|element_size\b(?!\()|_bytes\b|\w for \w"), re.compile(r"data_ptr\(\)")),
+    # Sizes that are worked out elsewhere meet addresses here.
+    (re.compile(r"data_ptr\(\)"), re.compile(r" \* |numel\(\)| for ")),
     (re.compile(r"dtype[^\n]* else \d|get\([^()]*, \d\)"), _BYTES, _CACHE),
     (re.compile(r", \d{3,}[,)]"), re.compile(r"zeros|empty"), re.compile(r"int8|float8"), _CACHE),
 )
@@ -66,39 +71,48 @@ class Place:
 def byte_places(program: Program) -> Iterator[Place]:
     """Widths that stand as literals in the files that rules start from, each once."""
     seen: set[str] = set()
-    for body in (b for patterns in _SEARCHES for b in program.holding(*patterns)):
+    found: dict[tuple[str, Term], Place] = {}
+    searches = (*_SEARCHES, (_transports(), _LITERAL))
+    for body in (b for patterns in searches for b in program.holding(*patterns)):
         key = body.definition.key
         if key in seen or _is_elsewhere(body.definition.name):
             continue
         seen.add(key)
-        found: dict[Term, Place] = {}
         for place in _Places(program, body).all():
-            known = found.get(place.width.term)
-            if known is None or (known.by_name and not place.by_name):
-                found[place.width.term] = place
-        for place in found.values():
-            if any(_holds(other.width, place.width) for other in found.values()):
-                continue
-            way = given(program, body, place.width.term, place.mark)
-            yield replace(place, tie=_tie(program, place), way=way)
+            at = (place.body.definition.key, place.width.term)
+            if at not in found or (found[at].by_name and not place.by_name):
+                found[at] = place
+    for place in found.values():
+        if any(_holds(other, place) for other in found.values()):
+            continue
+        way = given(program, place.body, place.width.term, place.mark)
+        yield replace(place, tie=_tie(program, place), way=way)
 
 
-def _holds(outer: Width, inner: Width) -> bool:
+def _holds(outer: Place, inner: Place) -> bool:
     """Whether one width is told with another: what a row has, and where the next one starts."""
-    same = outer.value == inner.value and outer.term != inner.term
-    return same and outer.term.contains(inner.term)
+    one, other = outer.width, inner.width
+    same = one.value == other.value and one.term != other.term and outer.body is inner.body
+    return same and one.term.contains(other.term)
 
 
 def _tie(program: Program, place: Place) -> Step | None:
-    """What guards a width where it stands, or where a field is given it."""
+    """What guards a width where it stands, where it is used, or where a field is given it."""
     body, width = place.body, place.width
     _, where = body.place_of(width.term) or (place.mark, Where((0,), 0, ()))
-    found = tie(program, body, width, where, place.of)
+    found = tie(program, body, width, where, place.of) or place.tie
     for part in operands(width.term) if found is None else ():
         number = only_number(program, body, part)
         if number is not None:
             found = found or tie(program, number.body, width, number.store.where, place.of)
     return found
+
+
+@cache
+def _transports() -> re.Pattern[str]:
+    """Calls that are handed lengths."""
+    names = (name for name, roles in apis().transports.items() if "length" in roles)
+    return re.compile("|".join(names))
 
 
 def _is_elsewhere(name: str) -> bool:
@@ -118,13 +132,14 @@ class _Places:
     def __init__(self, program: Program, body: Body) -> None:
         self.program = program
         self.body = body
-        self._fixed: dict[Term, int | None] = {}
+        self._given: dict[Term, int | Unit | None] = {}
 
     def all(self) -> Iterator[Place]:
         yield from self._allocated()
         yield from self._addressed()
         yield from self._summed()
         yield from self._named()
+        yield from self._budgeted()
 
     def _place(
         self, width: Width, says: str, by_name: bool, of: Term | None = None
@@ -136,12 +151,20 @@ class _Places:
     def _widths(self, term: Term, *, stored: bool = False) -> Iterator[Width]:
         return widths(term, self.body, self._only_given, stored=stored)
 
-    def _only_given(self, size: Term) -> int | None:
-        """The literal that a field is only ever given."""
-        if size not in self._fixed:
-            number = only_number(self.program, self.body, size)
-            self._fixed[size] = number.value if number else None
-        return self._fixed[size]
+    def _only_given(self, field: Term) -> int | Unit | None:
+        """The one literal that a field is ever given, or that it is an element's size."""
+        if not isinstance(field, Field):
+            return None
+        if field not in self._given:
+            values = list(given_values(self.program, field.of, field.name, self.body))
+            found: int | Unit | None = None
+            match list({value for value, _ in values}):
+                case [Literal(int(only))] if only > 0:
+                    found = only
+                case _ if values and all(is_told(v, b, Unit.ELEMENT_SIZE) for v, b in values):
+                    found = Unit.ELEMENT_SIZE
+            self._given[field] = found
+        return self._given[field]
 
     def _allocated(self) -> Iterator[Place]:
         """Dimensions of tensors of bytes that something of a cache is kept in."""
@@ -155,7 +178,9 @@ class _Places:
             says = f"is a dimension of {name}, a tensor of bytes"
             for dimension in made.shape:
                 for width in self._widths(dimension, stored=True):
-                    yield from self._place(width, says, False)
+                    # Before the last one, what is counted may well be rows of a page.
+                    if not width.row or dimension is made.shape[-1]:
+                        yield from self._place(width, says, False)
             match made.shape:
                 case (*_, tokens, Literal(int(value)) as last) if _is_row(value):
                     if unit_of(tokens, self.body) in (Unit.TOKENS, Unit.SLOTS):
@@ -182,23 +207,73 @@ class _Places:
                     case Operation("+", left, right) if not joins_lists(left, right):
                         for base, offset in ((left, right), (right, left)):
                             if is_address(base) and not is_address(offset):
-                                yield from self._offset(base, offset)
-                    case Sequence((address, length, *_)) if is_address(address):
+                                yield from self._offset(base, offset, root.where)
+                    case Sequence((address, length, *others)) if is_address(address):
                         of = _pointed(address)
-                        if not is_address(length):
-                            for width in self._of_length(length, of, moves):
+                        if not is_address(length) and not self._has_size(others):
+                            for width in self._of_length(_element(length), of, moves):
                                 yield from self._place(width, _BESIDE, of is None, of)
+        for site in self.body.calls:
+            yield from self._handed(site)
         for root in self.body.returns:
             for of, length in described(root.term):
                 place = self.body.place_of(length) or (root.place, root.where)
                 for width in self._of_length(self.program.inline(length, self.body), of, True):
                     yield Place(self.body, width, place[0], _BESIDE, False, of)
 
-    def _offset(self, base: Term, offset: Term) -> Iterator[Place]:
+    def _has_size(self, others: list[Term]) -> bool:
+        """Whether what stands beside a count is the size of what is counted."""
+        return any(is_told(one, self.body, Unit.ELEMENT_SIZE) for one in others)
+
+    def _handed(self, site: CallSite) -> Iterator[Place]:
+        """Lengths that a transport is handed, and those that a call is given by name beside an
+        address."""
+        position = apis().transports.get(site.call.name, {}).get("length")
+        lengths = list(site.call.arguments[position:][:1]) if isinstance(position, int) else []
+        if any(_pointed(value) is not None for value in site.call.values()):
+            lengths += [v for name, v in site.call.keywords if list_quantity(name) in _LENGTHS]
+        for length in lengths:
+            for width in self._of_length(_element(length), None, True):
+                says = f"is the length that {site.call.name} is handed"
+                yield from self._place(width, says, False)
+
+    def _offset(self, base: Term, offset: Term, where: Where) -> Iterator[Place]:
         of = _pointed(base)
         says = f"is added to the address {last_name(base) or 'of a tensor'}"
         for width in self._widths(offset):
             yield from self._place(width, says, of is None, of)
+        yield from self._behind(offset, says, of, where)
+
+    def _behind(self, term: Term, says: str, of: Term | None, where: Where) -> Iterator[Place]:
+        """Widths in what fields of the object, properties and helpers bring into bytes: told
+        where they are written, if that is in this file. `where` the bytes are used."""
+        for part in summands(term):
+            for factor in part.factors:
+                for value, body in self._brought(factor):
+                    if body.definition.path == self.body.definition.path:
+                        other = _Places(self.program, body)
+                        for width in other._widths(value):
+                            used = tie(self.program, self.body, width, where, of)
+                            for place in other._place(width, says, of is None):
+                                yield replace(place, tie=used)
+
+    def _brought(self, factor: Term) -> Iterator[tuple[Term, Body]]:
+        match factor:
+            case Field(This(owner), name):
+                computed = self.program.overrides(owner, name)
+                for definition in computed:
+                    yield from self._returned(definition)
+                if not computed:
+                    yield from given_values(self.program, factor.of, name, self.body)
+            case Call():
+                found, by_name = self.program.callees(factor, self.body)
+                for definition in found if not by_name else ():
+                    yield from self._returned(definition)
+
+    def _returned(self, definition: Definition) -> Iterator[tuple[Term, Body]]:
+        body = self.program.body(definition)
+        if body is not None:
+            yield from ((root.term, body) for root in body.returns)
 
     def _of_length(self, length: Term, of: Term | None, moves: bool) -> Iterator[Width]:
         """`moves`: the length is one because memory is moved or registered; else only because
@@ -235,13 +310,22 @@ class _Places:
                 continue
             if not _is_cache(name):
                 continue
-            if isinstance(value, Many):
-                value = value.element
+            value = _element(value)
             if not isinstance(value, Operation | Choice):
                 continue
             by_name = not adds_widths(value, self.body) and not self._beside_bytes(name)
             for width in self._widths(value):
                 yield from self._place(width, f"is part of {name}, which is bytes", by_name)
+
+    def _budgeted(self) -> Iterator[Place]:
+        """What free memory is divided by."""
+        for root in [*self.body.roots, *self.body.returns]:
+            for part in root.term.holding(Operation.bit):
+                match part:
+                    case Operation("//" | "/", left, right) if is_told(left, self.body, Unit.BYTES):
+                        if left.contains(_is_memory):
+                            for width in self._widths(right):
+                                yield from self._place(width, "divides memory that is free", False)
 
     def _beside_bytes(self, name: str) -> bool:
         """Whether what else a method of this name returns, here or in a class of its family, has
@@ -250,12 +334,22 @@ class _Places:
         if name != definition.short:
             return False
         owner = f"{definition.path}::{definition.class_name}"
-        siblings = self.program.overrides(owner, name) if definition.class_name else []
+        family = self.program.family(owner) if definition.class_name else ()
+        siblings = [d for key in family for d in self.program.overrides(key, name)]
         bodies = [self.body, *(b for d in siblings if (b := self.program.body(d)) is not None)]
         return any(is_told(root.term, one, Unit.BYTES) for one in bodies for root in one.returns)
 
 
 _BESIDE = "is the length beside an address"
+_LENGTHS = ("item length", "region length")
+
+
+def _element(length: Term) -> Term:
+    return length.element if isinstance(length, Many) else length
+
+
+def _is_memory(term: Term) -> bool:
+    return isinstance(term, Call) and term.name in apis().memory
 
 
 def _is_row(value: int) -> bool:

@@ -279,21 +279,48 @@ def refused_by_class(program: Program, regions: Term, body: Body) -> Iterator[Ch
                     yield Check(None, True, check.step, seen)
 
 
+def refused_when_made(program: Program, body: Body) -> Iterator[tuple[Body, Guard, Term]]:
+    """What the constructor of the class of `body` always refuses: its body, the check, and the
+    condition as methods see it, what it got by the field that it kept it in."""
+    definition = body.definition
+    owner = f"{definition.path}::{definition.class_name}"
+    for key in program.family(owner) if definition.class_name else ():
+        for name in ("__post_init__", "__init__"):
+            maker = program.definition(f"{key}.{name}")
+            inner = program.body(maker) if maker else None
+            if inner is None or inner is body:
+                continue
+            kept = _kept(inner, This(owner))
+            for guard in inner.guards:
+                if guard.raises and len(guard.where.block) == 1:
+                    yield inner, guard, _by_field(guard.condition, kept, key, This(owner))
+
+
+def step_of(program: Program, body: Body, guard: Guard) -> Step:
+    return _step(program.span(body, guard.place), guard.condition)
+
+
 def _step(span: Span, condition: Term) -> Step:
     return Step(span, f"checks {brief(condition, 80)}")
 
 
 def _as_seen(fact: Uniform | Bound, inner: Body, owner: str, of: Term) -> Uniform | Bound:
     """A fact of a constructor about the object it makes: what it got is what it kept."""
-    kept = {s.value: Field(of, s.name) for s in inner.stores if s.key is None and not s.appended}
+    return dataclasses.replace(fact, entry=_by_field(fact.entry, _kept(inner, of), owner, of))
 
+
+def _kept(inner: Body, of: Term) -> dict[Term, Field]:
+    """What a constructor keeps, by the field of `of` that it keeps it in."""
+    return {s.value: Field(of, s.name) for s in inner.stores if s.key is None and not s.appended}
+
+
+def _by_field(term: Term, kept: dict[Term, Field], owner: str, of: Term) -> Term:
     def step(part: Term) -> Term | None:
         if part == This(owner):
             return of
         return kept.get(part) if isinstance(part, Parameter | Field) else None
 
-    entry = replace(fact.entry, step, (This, Parameter, Field))
-    return dataclasses.replace(fact, entry=entry)
+    return replace(term, step, (This, Parameter, Field))
 
 
 def _as_stored(term: Term, body: Body, where: Where) -> Term:

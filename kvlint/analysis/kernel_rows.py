@@ -4,24 +4,29 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kvlint.analysis.bodies import Body, Mark
+from kvlint.analysis.bodies import Body, CallSite, Guard, Mark
+from kvlint.analysis.guards import refusals, step_of
 from kvlint.analysis.link import Program
-from kvlint.analysis.quantities import Unit, named
+from kvlint.analysis.quantities import Unit, named, unit_of
 from kvlint.analysis.roles import is_address
 from kvlint.analysis.showing import brief
-from kvlint.analysis.terms import Call, Literal, Operation, Parameter, Term, last_name
+from kvlint.analysis.tensors import allocation
+from kvlint.analysis.terms import Call, Literal, Operation, Parameter, Sequence, Term, last_name
+from kvlint.analysis.ties import comparisons
 from kvlint.analysis.vocabulary import nouns, words
 from kvlint.analysis.widths import NARROWEST, Product, summands
 from kvlint.findings import Step
 
-_STRIDES = re.compile(r"\* ?\d\d")
+_WIDTHS = re.compile(r"\* ?\d\d|\b[1-9]\d\d+\b")
 _LANGUAGE = re.compile(r"\btl\.")
+_CACHE = re.compile(r"cache|buf|pool|kv|page")
 
 
 @dataclass(frozen=True, slots=True)
 class KernelRow:
     """Rows behind `pointer` lie `width` apart; `others`: literals that place what is beside them
-    in a page (scales, say). `tie`: where who launches the kernel compares a width."""
+    in a page (scales, say). `tie`: where a width is compared, in the kernel or where it is
+    launched."""
 
     body: Body
     pointer: str
@@ -34,21 +39,20 @@ class KernelRow:
 
 def kernel_rows(program: Program) -> Iterator[KernelRow]:
     """One for each pointer of a kernel whose rows are a literal apart."""
-    for body in program.holding(_STRIDES, _LANGUAGE, kernels=True):
+    for body in program.holding(_WIDTHS, _LANGUAGE, _CACHE, kernels=True):
         found: dict[str, list[tuple[Product, Mark]]] = {}
-        for root in body.roots:
-            parts = summands(root.term)
+        for address, mark in _addresses(body):
+            parts = summands(address)
             pointer = next((p for part in parts if (p := _pointer(part)) is not None), None)
-            if pointer is None:
-                continue
-            for part in parts:
-                if _strides_rows(part):
-                    found.setdefault(pointer, []).append((part, root.place))
+            for part in parts if pointer is not None else ():
+                if pointer is not None and _strides_rows(part):
+                    found.setdefault(pointer, []).append((part, mark))
         for pointer, strides in found.items():
             literals = sorted({part.coefficient for part, _ in strides}, reverse=True)
             if literals[0] < NARROWEST:
                 continue
             widest, mark = next(s for s in strides if s[0].coefficient == literals[0])
+            told = {literals[0], sum(literals)}
             yield KernelRow(
                 body=body,
                 pointer=pointer,
@@ -56,8 +60,17 @@ def kernel_rows(program: Program) -> Iterator[KernelRow]:
                 others=tuple(literals[1:]),
                 mark=mark,
                 shown=brief(widest.term, 60),
-                tie=_tied_by_launch(program, body, literals),
+                tie=_tied_by_launch(program, body, told),
             )
+
+
+def _addresses(body: Body) -> Iterator[tuple[Term, Mark]]:
+    """Values that a kernel works out, and what it loads from or stores to."""
+    for root in body.roots:
+        yield root.term, root.place
+    for site in body.calls:
+        if site.call.name in ("load", "store") and site.call.arguments:
+            yield site.call.arguments[0], site.place
 
 
 def _pointer(part: Product) -> str | None:
@@ -72,36 +85,77 @@ def _pointer(part: Product) -> str | None:
 
 
 def _strides_rows(part: Product) -> bool:
-    return part.coefficient > 1 and any(_numbers_row(f, part.coefficient) for f in part.factors)
+    """Whether a literal is all that a row's number is multiplied with."""
+    literal = part.coefficient
+    return literal > 1 and all(_numbers_row(factor, literal) for factor in part.factors)
 
 
 def _numbers_row(factor: Term, literal: int) -> bool:
-    """A row's number: loaded from a table, or a slot or a count of them by name; no lane of a
-    tile, and nothing rounded to a multiple."""
+    """A row's number: loaded from a table, what is left of one in its page, or a slot or a count
+    of them by name; no lane of a tile, and nothing rounded to a multiple."""
     match factor:
         case Operation("//", _, Literal(divisor)) if divisor == literal:
             return False
     if factor.contains(lambda t: isinstance(t, Call) and t.name == "load"):
         return True
-    if factor.contains(lambda t: isinstance(t, Call) and t.name in ("arange", "program_id")):
+    if factor.contains(lambda t: isinstance(t, Call) and t.name == "arange"):
+        return False
+    match factor:
+        case Operation("%", _, _):
+            return True
+    if factor.contains(lambda t: isinstance(t, Call) and t.name == "program_id"):
         return False
     return factor.contains(
         lambda t: isinstance(t, Parameter) and named(last_name(t)) in (Unit.SLOTS, Unit.TOKENS)
     )
 
 
-def _tied_by_launch(program: Program, kernel: Body, literals: list[int]) -> Step | None:
-    """A comparison with the width, or with all that a row takes, before the kernel is launched."""
-    told = {literals[0], sum(literals)}
-    for definition in program.mentioning(kernel.definition.short, after="["):
+def _tied_by_launch(program: Program, kernel: Body, told: set[int]) -> Step | None:
+    """Where one of these widths is compared with something's shape or stride before the kernel
+    is launched, or is how what it is handed is made or viewed."""
+    name = kernel.definition.short
+    for definition in program.mentioning(name, after="["):
         body = program.body(definition)
-        for guard in body.guards if body else ():
-            if not guard.raises or body is None:
-                continue
-            for part in guard.condition.walk():
-                match part:
-                    case Operation("==", one, other):
-                        if {one, other} & {Literal(value) for value in told}:
-                            says = f"checks {brief(guard.condition, 80)}"
-                            return Step(program.span(body, guard.place), says)
+        if body is None:
+            continue
+        for inner, guard, condition in _refused(program, body):
+            for _, left, right in comparisons(condition):
+                if _is_width(left, right, told, body) or _is_width(right, left, told, body):
+                    return step_of(program, inner, guard)
+        for site in body.calls:
+            if _makes(site, body, told):
+                return Step(program.span(body, site.place), "makes rows of this width")
     return None
+
+
+def _refused(program: Program, body: Body) -> Iterator[tuple[Body, Guard, Term]]:
+    for guard in body.guards:
+        if guard.raises:
+            yield body, guard, guard.condition
+    for site in body.calls:
+        yield from refusals(program, site.call, body)
+
+
+def _is_width(one: Term, other: Term, told: set[int], body: Body) -> bool:
+    """Whether `other` is a width that `one`, measured off a tensor or a width by name, has."""
+    numbers = other.items if isinstance(other, Sequence) else (other,)
+    if not any(isinstance(n, Literal) and n.value in told for n in numbers):
+        return False
+    unit = unit_of(one, body)
+    return (
+        one.contains(_measures)
+        or unit in (Unit.ELEMENTS, Unit.BYTES)
+        or "width" in words(last_name(one))
+    )
+
+
+def _measures(term: Term) -> bool:
+    return last_name(term) in ("shape", "stride", "size")
+
+
+def _makes(site: CallSite, body: Body, told: set[int]) -> bool:
+    made = allocation(site.call, body)
+    shape = made.shape if made is not None else ()
+    if site.call.name == "view" and len(site.call.arguments) > 1:
+        shape = site.call.arguments
+    return bool(shape) and isinstance(shape[-1], Literal) and shape[-1].value in told

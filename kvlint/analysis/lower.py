@@ -33,6 +33,7 @@ from kvlint.analysis.terms import (
     Item,
     Literal,
     Many,
+    Mapping,
     Not,
     Opaque,
     Operation,
@@ -44,6 +45,8 @@ from kvlint.analysis.terms import (
     bounded,
 )
 
+# What a local's name says something about; of other values it is told elsewhere.
+_NAMED = Item | Call | Operation | Choice | Many | Mapping | Sequence
 _TERMINATING = (cst.Raise, cst.Return, cst.Continue, cst.Break)
 
 
@@ -209,7 +212,7 @@ class _Statements(Expressions):
                     for path in [p for p in env if p.startswith((f"{name}.", f"{name}["))]:
                         del env[path]
                 env[name] = value
-                if isinstance(value, Item | Call | Operation | Choice):
+                if isinstance(value, _NAMED):
                     self.body.names.setdefault(value, name)
                 if isinstance(value, Item | Call | Operation | Choice | Literal):
                     self.body.assigned.setdefault(value, (name, self.place(target)))

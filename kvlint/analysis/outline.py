@@ -67,7 +67,8 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class ClassOutline:
-    """`constants`: names that the class gives a dotted name, as in `dtype = torch.uint8`."""
+    """`constants`: names that the class gives a dotted name or a whole number, as in
+    `dtype = torch.uint8`."""
 
     path: str
     name: str
@@ -75,7 +76,7 @@ class ClassOutline:
     bases: tuple[str, ...]
     decorators: tuple[str, ...]
     annotated: tuple[str, ...]
-    constants: tuple[tuple[str, str], ...] = ()
+    constants: tuple[tuple[str, str | int], ...] = ()
 
     @property
     def key(self) -> str:
@@ -238,14 +239,18 @@ def _defaults(arguments: ast.arguments) -> list[tuple[str, object]]:
     ]
 
 
-def _constants(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+def _constants(body: list[ast.stmt]) -> Iterator[tuple[str, str | int]]:
     for statement in body:
         match statement:
             case (
-                ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute() as value)
-                | ast.AnnAssign(target=ast.Name(id=name), value=ast.Attribute() as value)
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=value)
             ):
-                yield name, _dotted(value)
+                match value:
+                    case ast.Attribute():
+                        yield name, _dotted(value)
+                    case ast.Constant(value=int(number)) if not isinstance(number, bool):
+                        yield name, number
 
 
 _HOLDERS = frozenset({"dict", "list", "mapping", "sequence", "tuple"})

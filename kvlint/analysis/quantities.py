@@ -106,7 +106,10 @@ def _from_api(term: Term) -> Quantity | None:
             return _strong(Unit.ELEMENT_SIZE)
         case Item(of, _):
             inner = _from_api(of)
-            return inner if inner is not None and inner.unit is Unit.ELEMENTS else None
+            kept = inner is not None and inner.unit in (Unit.ELEMENTS, Unit.BYTES)
+            return inner if kept else None
+        case Call() as call if call.name in apis().memory:
+            return _strong(Unit.BYTES)
         case Call(callee=name, receiver=of) if of is not None and name in _TENSOR | {"size"}:
             told = _TOLD.get(apis().quantities.get(name, ""))
             return _strong(told) if told else None
@@ -153,13 +156,15 @@ def named(name: str, body: Body | None = None, term: Term | None = None) -> Unit
     known = set(parts)
     if not known:
         return None
-    if "itemsize" in known or (known & _ONE and known & _SIZES):
+    if known & nouns().element_size or (known & _ONE and known & _SIZES):
         return Unit.ELEMENT_SIZE
     if known & nouns().bytes:
         return Unit.BYTES
     if known & {"cell"} and known & _SIZES:
         return Unit.BYTES
     if known & nouns().elements and parts[0] not in ("num", "n"):
+        return Unit.ELEMENTS
+    if "head" in known and "size" in known:
         return Unit.ELEMENTS
     if "heads" in known or ("head" in known and known & {"num", "n", "count"}):
         return Unit.HEADS
@@ -184,6 +189,8 @@ def _of_operation(symbol: str, left: Term, right: Term, body: Body) -> Quantity 
         case "*":
             return _product(one, other)
         case "//" | "/" | "cdiv":
+            if right == Literal(8) and left.contains(_counts_bits):
+                return _strong(Unit.BYTES)
             return _quotient(one, other)
         case "<<":
             return one
@@ -197,6 +204,10 @@ def _sum(one: Quantity | None, other: Quantity | None) -> Quantity | None:
         if of_unit:
             return max(of_unit, key=lambda q: q.strength)
     return told[0] if told else None
+
+
+def _counts_bits(term: Term) -> bool:
+    return not {"bit", "bits", "nbits", "bitwidth"}.isdisjoint(words(last_name(term)))
 
 
 _ITEMS = (Unit.TOKENS, Unit.SLOTS, Unit.LAYERS, Unit.HEADS, Unit.REGIONS, Unit.DESCRIPTORS)

@@ -145,13 +145,13 @@ def bytes_of(program: Program, dtype: Term | None, body: Body, depth: int = 4) -
         case Field(of, name) if depth > 0:
             sizes = {
                 bytes_of(program, value, at, depth - 1)
-                for value, at in _given(program, of, name, body)
+                for value, at in given_values(program, of, name, body)
             }
             return sizes.pop() if len(sizes) == 1 else None
     return None
 
 
-def _given(program: Program, of: Term, name: str, body: Body) -> Iterator[tuple[Term, Body]]:
+def given_values(program: Program, of: Term, name: str, body: Body) -> Iterator[tuple[Term, Body]]:
     """What a field can be: what methods store in it, and what its class starts with."""
     owner = program.type_of(of, body)
     family = program.family(owner) if owner else ()
@@ -164,7 +164,10 @@ def _given(program: Program, of: Term, name: str, body: Body) -> Iterator[tuple[
         known = program.class_at(member)
         constant = dict(known.constants).get(name) if known else None
         if known is not None and constant is not None:
-            yield resolved(program, known.path, constant), body
+            if isinstance(constant, int):
+                yield Literal(constant), body
+            else:
+                yield resolved(program, known.path, constant), body
             return
 
 

@@ -7,8 +7,9 @@ that is read as a dtype of so many bytes.
 from collections.abc import Iterator
 
 from kvlint.analysis.bodies import Body, Guard, Where
+from kvlint.analysis.guards import refusals, refused_when_made, step_of
 from kvlint.analysis.link import Program
-from kvlint.analysis.quantities import is_dtype
+from kvlint.analysis.quantities import Unit, is_dtype, is_told
 from kvlint.analysis.showing import brief
 from kvlint.analysis.tensors import allocation, bytes_of, tensors
 from kvlint.analysis.terms import Call, Field, Literal, Not, Operation, Sequence, Slice, Term
@@ -21,14 +22,23 @@ def tie(
 ) -> Step | None:
     """The first thing that ties the width to its parts where it stands: in `body`, or, for the
     tensor `of` that it is about, in the class that makes it."""
-    for guard in body.guards:
-        if not _covers(guard, where):
-            continue
-        for symbol, left, right in _comparisons(guard.condition):
+    for inner, guard, condition in _checks(program, body, where):
+        for symbol, left, right in comparisons(condition):
             if _ties(program, body, width, symbol, left, right):
-                says = f"checks {brief(guard.condition, 80)}"
-                return Step(program.span(body, guard.place), says)
+                return step_of(program, inner, guard)
     return _read_as(program, body, width) or _made_so(program, body, width, of)
+
+
+def _checks(program: Program, body: Body, where: Where) -> Iterator[tuple[Body, Guard, Term]]:
+    """What is refused before the place is come to, or with it: in the body, in helpers that it
+    calls, and when an object of its class is made."""
+    for guard in body.guards:
+        if _covers(guard, where):
+            yield body, guard, guard.condition
+    for site in body.calls:
+        if site.where.dominates(where):
+            yield from refusals(program, site.call, body)
+    yield from refused_when_made(program, body)
 
 
 def _covers(guard: Guard, where: Where) -> bool:
@@ -38,17 +48,17 @@ def _covers(guard: Guard, where: Where) -> bool:
     return guard.raises and where.block[: len(guard.where.block)] == guard.where.block
 
 
-def _comparisons(condition: Term, holds: bool = True) -> Iterator[tuple[str, Term, Term]]:
+def comparisons(condition: Term, holds: bool = True) -> Iterator[tuple[str, Term, Term]]:
     """Comparisons that hold where the condition, or its negation, does."""
     match condition:
         case Not(of):
-            yield from _comparisons(of, not holds)
+            yield from comparisons(of, not holds)
         case Operation("and", left, right) if holds:
-            yield from _comparisons(left)
-            yield from _comparisons(right)
+            yield from comparisons(left)
+            yield from comparisons(right)
         case Operation("or", left, right) if not holds:
-            yield from _comparisons(left, False)
-            yield from _comparisons(right, False)
+            yield from comparisons(left, False)
+            yield from comparisons(right, False)
         case Operation("==" | "in" | "is" as symbol, left, right) if holds:
             yield symbol, left, right
         case Operation("!=" | "not in" | "is not" as symbol, left, right) if not holds:
@@ -64,6 +74,9 @@ def _ties(program: Program, body: Body, width: Width, symbol: str, left: Term, r
             return True
         if width.row and symbol == "==" and other == Literal(width.value):
             return True
+        if symbol == "==" and not width.row and other == Literal(width.value):
+            if is_told(one, body, Unit.ELEMENT_SIZE):
+                return True
         if is_dtype(one) and not width.row and _speaks_of(one, width):
             named = other.items if isinstance(other, Sequence) else (other,)
             if all(bytes_of(program, n, body) == width.value for n in named):

@@ -13,11 +13,15 @@ from kvlint.analysis import terms
 from kvlint.analysis.bodies import Body
 from kvlint.analysis.quantities import Unit, is_dtype, is_told, unit_of
 from kvlint.analysis.terms import Call, Choice, Literal, Operation, Term, last_name
-from kvlint.analysis.vocabulary import words
+from kvlint.analysis.vocabulary import nouns, words
 
 ELEMENT = (1, 2, 4, 8)  # bytes that elements of the usual dtypes have
 _SIZED = (Unit.BYTES, Unit.ELEMENT_SIZE)
 NARROWEST = 16  # bytes of the narrowest row that is worth a literal of its own
+
+
+# Of a field: the one literal it is ever given, or that it is given an element's size.
+Given = Callable[[Term], int | Unit | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ class Product:
 def summands(term: Term) -> list[Product]:
     """The products that a sum adds up, one for what is no sum."""
     match term:
-        case Operation("+" | "-", left, right):
+        case Operation("+" | "-", left, right) if constant(term) is None:
             return [*summands(left), *summands(right)]
     return [_product(term)]
 
@@ -65,35 +69,48 @@ def _product(term: Term) -> Product:
                 stack += (right, left)
             case Operation("<<", left, Literal(int(bits))) if 0 <= bits < 32:
                 stack += (Literal(1 << bits), left)
-            case Literal(int(value)) if not isinstance(value, bool):
+            case other if (value := constant(other)) is not None:
                 literals.append(value)
             case other:
                 factors.append(other)
     return Product(term, tuple(literals), tuple(factors))
 
 
+def constant(term: Term) -> int | None:
+    """The number that literals alone make."""
+    match term:
+        case Literal(int(value)) if not isinstance(value, bool):
+            return value
+        case Operation("+" | "-" | "*" as symbol, left, right):
+            one, other = constant(left), constant(right)
+            if one is None or other is None:
+                return None
+            return one + other if symbol == "+" else one - other if symbol == "-" else one * other
+    return None
+
+
 def widths(
     term: Term,
     body: Body,
-    fixed: Callable[[Term], int | None],
+    given: Given,
     *,
     stored: bool = False,
 ) -> Iterator[Width]:
     """Literals that are bytes in `term`, which is a number of bytes.
 
-    `fixed`: the literal that a size is only ever given, if there is one. `stored`: `term` is a
+    `given`: what a field is only ever given. `stored`: `term` is a
     dimension of a tensor of bytes, where elements may be stored as they are: a single product
     says nothing then.
     """
     match term:
         case Choice(_, then, other) if by_dtype(term) is None:
             for one in (then, other):
-                yield from widths(one, body, fixed, stored=stored)
+                yield from widths(one, body, given, stored=stored)
             return
     parts = summands(term)
     alone = len(parts) == 1
     for part in parts:
-        yield from _of_part(part, body, fixed, stored, alone and stored)
+        yield from _of_part(part, body, given, stored, alone and stored)
 
 
 def mixed(term: Term, body: Body) -> bool:
@@ -156,7 +173,7 @@ def _has_bytes(term: Term, body: Body) -> bool:
 def _of_part(
     part: Product,
     body: Body,
-    fixed: Callable[[Term], int | None],
+    given: Given,
     stored: bool,
     may_count: bool,
 ) -> Iterator[Width]:
@@ -173,16 +190,18 @@ def _of_part(
     for one in sums:
         # Values and scales are packed bytes, whatever they are multiplied with.
         if packed(one, body) or (not sized and adds_widths(one, body)):
-            yield from widths(one, body, fixed, stored=stored)
+            yield from widths(one, body, given, stored=stored)
             return
     if not part.factors:
         return
     if sized:
         for factor, unit in zip(plain, units, strict=True):
-            if unit in _SIZED and (value := fixed(factor)) is not None:
+            value = given(factor) if unit in _SIZED else None
+            if isinstance(value, int):
                 yield Width(part.term, value, row=unit is Unit.BYTES)
         return
-    if _converts(part) or any(_may_be_size(f) for f in plain):
+    unknown = [f for f, unit in zip(plain, units, strict=True) if unit is None]
+    if _converts(part) or any(_may_be_size(f) or given(f) is Unit.ELEMENT_SIZE for f in unknown):
         return
     if Unit.ELEMENTS in units or any(unit_of(f, body) is Unit.ELEMENTS for f in sums):
         if part.literals and not may_count and all(n in ELEMENT for n in part.literals):
@@ -204,13 +223,10 @@ def _converts(part: Product) -> bool:
 
 
 def _may_be_size(factor: Term) -> bool:
-    """A size of which nothing is known may be that of an element."""
+    """A size of which nothing is known may be that of an element, or of a row."""
     parts = words(last_name(factor))
-    return (
-        bool(parts)
-        and parts[-1] in ("size", "sizes", "width")
-        and not {"page", "block"} & set(parts)
-    )
+    size = bool(parts) and parts[-1] in nouns().sizes
+    return size and nouns().counted.isdisjoint(parts)
 
 
 def _is_sum(term: Term) -> bool:

@@ -70,6 +70,62 @@ FOUND = {
             size = 1 if kv_dtype == torch.float8_e4m3fn else 2
             return head_dim * dtype.itemsize + rope_dim * size
         """,
+    "a field on its way to an address": """
+        class P:
+            def __init__(self, k_cache, heads, head_dim):
+                self.k_cache = k_cache
+                self.row = heads * head_dim * 2
+
+            def at(self, page):
+                return self.k_cache.data_ptr() + page * self.row
+        """,
+    "a property on its way to an address": """
+        class P:
+            @property
+            def block_len(self):
+                return self.heads * self.head_size * 2
+
+            def at(self, page):
+                return self.k_cache.data_ptr() + page * self.block_len
+        """,
+    "a helper on its way to an address": """
+        def row(heads, head_dim):
+            return heads * head_dim * 2
+
+        def at(k_cache, page, heads, head_dim):
+            return k_cache.data_ptr() + page * row(heads, head_dim)
+        """,
+    "lengths in a list that a transport is handed": """
+        def register(engine, k_caches):
+            lens = [c.numel() * 2 for c in k_caches]
+            engine.batch_register_memory([c.data_ptr() for c in k_caches], lens)
+        """,
+    "a length that a transport is handed": """
+        def send(engine, session, src, dst, page_size, heads, head_dim):
+            engine.transfer_sync_write(session, src, dst, page_size * heads * head_dim * 2)
+        """,
+    "a length by name beside an address": """
+        def describe(Args, k_cache, heads, head_dim):
+            return Args(ptr=k_cache.data_ptr(), item_len=heads * head_dim * 2)
+        """,
+    "columns of descriptors": """
+        import numpy as np
+
+        def blocks(agent, k_cache, pages, row, heads, head_dim):
+            addrs = k_cache.data_ptr() + pages * row
+            lens = np.full(len(pages), heads * head_dim * 2)
+            return agent.get_xfer_descs(np.column_stack([addrs, lens]), "VRAM")
+        """,
+    "an augmented product": """
+        def at(k_cache, page, heads, head_dim):
+            off = page * heads * head_dim
+            off *= 2
+            return k_cache.data_ptr() + off
+        """,
+    "a registration": """
+        def register(agent, k_cache):
+            agent.register_memory([(k_cache.data_ptr(), k_cache.numel(), 0, "")], "VRAM")
+        """,
     "a length beside addresses that a pool returns": """
         def infos(kv_caches, page_size, head_dim):
             ptrs = [x.data_ptr() for x in kv_caches]
@@ -117,6 +173,19 @@ SILENT = {
         def kv_bytes(num_kv_heads, head_dim, kv_size, kv_cache):
             return num_kv_heads * (head_dim + head_dim // 16) * 2 * kv_size
         """,
+    "a field that is given the size": """
+        class Pool:
+            def __init__(self, kv_cache, head_dim):
+                self.kv_cache, self.head_dim = kv_cache, head_dim
+                self.per = kv_cache.element_size()
+
+            def at(self, page, heads):
+                return self.kv_cache.data_ptr() + page * 2 * heads * self.head_dim * self.per
+        """,
+    "bits": """
+        def at(kv_cache, page, heads, head_dim, nbits):
+            return kv_cache.data_ptr() + page * 2 * heads * (head_dim * nbits // 8)
+        """,
     "MiB": """
         def pool_bytes(kv_cache, mebibytes):
             return kv_cache.nbytes + mebibytes * 1024 * 1024
@@ -125,6 +194,11 @@ SILENT = {
         def work(kv_cache, head_dim, block):
             logits_bytes = head_dim + head_dim // block * 4
             return logits_bytes
+        """,
+    "elements beside the size of one": """
+        def meta(kv_caches):
+            register_memory = [(x.data_ptr(), x.numel(), x.element_size()) for x in kv_caches]
+            return register_memory
         """,
     "a key of a cache of results": """
         def key(kv_cache):
@@ -173,6 +247,34 @@ SETTLED = {
         def kv_bytes(kv_cache, head_dim, block):
             scales = torch.empty((head_dim // block,), dtype=torch.float32)
             return scales, head_dim + head_dim // block * 4
+        """,
+    "the element's size": """
+        def at(k_cache, page, heads, head_dim):
+            if k_cache.element_size() != 2:
+                raise TypeError(k_cache.dtype)
+            return k_cache.data_ptr() + page * heads * head_dim * 2
+        """,
+    "a constructor": """
+        import torch
+
+        class Sender:
+            def __init__(self, k_cache, head_dim):
+                if k_cache.dtype != torch.bfloat16:
+                    raise ValueError("bfloat16 only")
+                self.k_cache, self.head_dim = k_cache, head_dim
+
+            def at(self, page):
+                return self.k_cache.data_ptr() + page * self.head_dim * 2
+        """,
+    "a helper": """
+        import torch
+
+        def require(cache):
+            assert cache.dtype in (torch.float16, torch.bfloat16)
+
+        def at(k_cache, page, head_dim):
+            require(k_cache)
+            return k_cache.data_ptr() + page * head_dim * 2
         """,
     "the class that makes the tensor": """
         import torch
@@ -305,3 +407,14 @@ def test_two_bytes_an_element_beside_the_address_of_that_tensor(found):
             return [(buffer.data_ptr(), buffer.numel() * 2) for buffer in buffers]
         """)
     assert shown(findings) == [3]
+
+
+def test_a_size_in_a_class_body_is_a_literal(found):
+    findings = found("""
+        class Sender:
+            element_size = 2
+
+            def at(self, kv_cache, slot, row):
+                return kv_cache.data_ptr() + slot * row * self.element_size
+        """)
+    assert shown(findings) == [6]

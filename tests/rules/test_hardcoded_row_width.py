@@ -60,6 +60,33 @@ FOUND = {
             kv_cache = torch.zeros((pages, page_size, 656), dtype=torch.uint8)
             return kv_cache.data_ptr()
         """,
+    "a size beside one in a brother's method": """
+        class Spec:
+            pass
+
+        class Plain(Spec):
+            def page_size_bytes(self, kv_cache):
+                return self.block_size * self.head_size * self.dtype.itemsize
+
+        class Packed(Spec):
+            def page_size_bytes(self, kv_cache):
+                return self.block_size * 656
+        """,
+    "what divides free memory": """
+        import torch
+
+        def num_pages(kv_cache, page_size):
+            free, _ = torch.cuda.mem_get_info()
+            return free // (page_size * 656)
+        """,
+    "tensors of bytes in a local list": """
+        import torch
+
+        def make(num_pages, page_size, names):
+            shape = (num_pages, page_size * 656)
+            kv_caches = {n: torch.zeros(shape, dtype=torch.uint8) for n in names}
+            return kv_caches
+        """,
     "a size beside one that has a dtype's": """
         class Spec:
             def page_size_bytes(self, kv_cache):
@@ -97,6 +124,43 @@ def test_the_launch_compares_the_width(found, width):
     assert finding.status is Status.GUARDED
 
 
+@pytest.mark.parametrize(
+    "check",
+    [
+        "if kv_cache.shape[-1] != 576: raise ValueError(kv_cache.shape)",
+        "assert kv_cache.shape[1:] == (64, 576)",
+        "assert kv_cache.stride(1) == 584",
+        "kv_cache = kv_cache.view(-1, 64, 576)",
+    ],
+)
+def test_the_launch_settles_the_width(found, check):
+    (finding,) = found(KERNEL.format(check=check))
+    assert finding.status is Status.GUARDED
+    assert finding.guard
+
+
+def test_a_number_that_is_no_width_settles_nothing(found):
+    assert len(shown(found(KERNEL.format(check="assert slots == 576")))) == 1
+
+
+@pytest.mark.parametrize(
+    "address", ["at + slot * 576", "at + 576 * slot", "at + slot * (512 + 64)"]
+)
+def test_an_address_that_is_loaded_from_at_once(found, address):
+    findings = found(f"""
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def _read(kv_cache_ptr, slots_ptr, out_ptr, BLOCK: tl.constexpr):
+            lanes = tl.arange(0, BLOCK)
+            at = kv_cache_ptr
+            slot = tl.load(slots_ptr + tl.program_id(0))
+            tl.store(out_ptr + lanes, tl.load({address} + lanes))
+        """)
+    assert shown(findings) == [10]
+
+
 def test_the_launch_compares_something_else(found):
     assert len(shown(found(KERNEL.format(check="assert kv_cache.shape[-1] == 512")))) == 1
 
@@ -107,18 +171,38 @@ SILENT = {
         import triton.language as tl
 
         @triton.jit
-        def _read(cache_ptr, out_ptr, page_size):
-            at = cache_ptr + tl.program_id(0) * 128 + tl.arange(0, 128)
+        def _read(kv_cache_ptr, out_ptr, page_size):
+            at = kv_cache_ptr + tl.program_id(0) * 128 + tl.arange(0, 128)
             tl.store(out_ptr, tl.load(at))
+        """,
+    "pages of a literal size": """
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def _read(kv_cache_ptr, slots_ptr, stride, out_ptr):
+            page = tl.load(slots_ptr)
+            tl.store(out_ptr, tl.load(kv_cache_ptr + page * 64 * stride))
+        """,
+    "pages of a literal size on the host": """
+        def at(k_cache, page, row_stride):
+            return k_cache.data_ptr() + page * 64 * row_stride
+        """,
+    "rows of pages of a literal size": """
+        import torch
+
+        def make(num_pages, bytes_per_token, device):
+            kv_cache = torch.zeros((num_pages * 64, bytes_per_token), dtype=torch.uint8)
+            return kv_cache.data_ptr()
         """,
     "a derived width": """
         import triton
         import triton.language as tl
 
         @triton.jit
-        def _read(cache_ptr, slots_ptr, page_size, out_ptr, ROW: tl.constexpr):
+        def _read(kv_cache_ptr, slots_ptr, page_size, out_ptr, ROW: tl.constexpr):
             slot = tl.load(slots_ptr)
-            tl.store(out_ptr, tl.load(cache_ptr + slot * ROW))
+            tl.store(out_ptr, tl.load(kv_cache_ptr + slot * ROW))
         """,
     "a power of two as a dimension": """
         import torch

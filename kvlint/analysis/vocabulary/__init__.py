@@ -67,6 +67,9 @@ class Nouns:
     triggers: frozenset[str]
     descriptors: frozenset[str]
     ambiguous: frozenset[str]
+    sizes: frozenset[str]
+    counted: frozenset[str]
+    element_size: frozenset[str]
     bytes: frozenset[str]
     elements: frozenset[str]
     not_cache: frozenset[str]
@@ -111,6 +114,7 @@ class Apis:
     silent: frozenset[str]
     common: frozenset[str]
     same_memory: frozenset[str]
+    memory: frozenset[str]
     element_sizes: frozenset[str]
     dtype_bytes: dict[str, int]
 
@@ -130,6 +134,7 @@ def apis() -> Apis:
         silent=frozenset(data["silent"]),
         common=frozenset(data["common"]),
         same_memory=frozenset(data["same_memory"]),
+        memory=frozenset(data["memory"]),
         element_sizes=frozenset(data["element_sizes"]),
         dtype_bytes=data["dtype_bytes"],
     )
