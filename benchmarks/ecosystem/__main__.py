@@ -27,6 +27,10 @@ RELEASES = (
 )
 
 
+def kept(release: str) -> Path:
+    return HERE / f"{release.replace('==', '-')}.txt"
+
+
 def compare(release: str, tree: Path, snapshot: Path, *, write: bool) -> bool:
     """Whether what is found in the tree differs from its snapshot; prints how."""
     old = snapshot.read_text(encoding="utf-8") if snapshot.exists() else ""
@@ -39,7 +43,7 @@ def compare(release: str, tree: Path, snapshot: Path, *, write: bool) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser("ecosystem", description=__doc__.partition("\n")[0])
     parser.add_argument("releases", nargs="*", metavar="RELEASE", help="default: all of them")
     parser.add_argument("--write", action="store_true", help="bring the snapshots up to date")
     options = parser.parse_args()
@@ -48,7 +52,6 @@ def main() -> None:
         parser.error(f"no snapshot of {', '.join(unknown)}; there are {', '.join(RELEASES)}")
     differs = False
     for release in options.releases or RELEASES:
-        snapshot = HERE / f"{release.replace('==', '-')}.txt"
         try:
             tree = unpacked(release)
         except NoWheelError as error:
@@ -56,7 +59,7 @@ def main() -> None:
         except RuntimeError as error:
             sys.exit(str(error))
         else:
-            differs |= compare(release, tree, snapshot, write=options.write)
+            differs |= compare(release, tree, kept(release), write=options.write)
     sys.exit(differs and not options.write)
 
 
