@@ -156,6 +156,7 @@ def row_bytes(k_cache, pages, page_size, agent):
             settle="use element_size() or the itemsize of the dtype, or assert the dtype here",
             trace=place.way,
             given=(Given(None, place.tie),) if place.tie else (),
+            holds_today=place.holds,
             by_name_only=place.by_name,
         )
 

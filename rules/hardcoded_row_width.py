@@ -101,8 +101,8 @@ def allocate(num_pages, page_size, layout, device):
                 yield self._of_length(program, misfit)
         for row in kernel_rows(program):
             at = program.span(row.body, row.mark)
-            others = " and ".join(map(str, row.others))
-            beside = f", what belongs to them {others}" if others else ""
+            others = ", ".join(map(str, row.others))
+            beside = f" ({others} place what belongs to them)" if others else ""
             message = f"rows behind {row.pointer} lie so far apart{beside}"
             scope = row.body.definition.key
             yield self._claim(row.width, at, scope, row.pointer, message, row.tie, False)

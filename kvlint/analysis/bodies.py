@@ -113,6 +113,7 @@ class Body:
     tested: dict[Term, list[tuple[Mark, Where]]] = field(default_factory=dict)
     places: Callable[[], Mapping[Mark, Place]] = dict
     entries: dict[Term, tuple[object, ...]] = field(default_factory=dict)  # memo of `roles`
+    quantities: dict[Term, object] = field(default_factory=dict)  # memo of `quantities`
     _known: Mapping[Mark, Place] | None = None
 
     def at(self, mark: Mark) -> Place:

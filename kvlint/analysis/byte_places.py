@@ -16,7 +16,7 @@ from kvlint.analysis.item_lengths import described
 from kvlint.analysis.link import Program
 from kvlint.analysis.outline import Definition
 from kvlint.analysis.quantities import Unit, is_told, named, unit_of
-from kvlint.analysis.roles import is_address, joins_lists, list_quantity
+from kvlint.analysis.roles import is_address, list_quantity
 from kvlint.analysis.tensors import allocation, bytes_of, given_values
 from kvlint.analysis.terms import (
     Call,
@@ -31,9 +31,17 @@ from kvlint.analysis.terms import (
     This,
     last_name,
 )
-from kvlint.analysis.ties import tie
+from kvlint.analysis.ties import making, tie
 from kvlint.analysis.vocabulary import apis, nouns, words
-from kvlint.analysis.widths import NARROWEST, Width, adds_to_bytes, adds_widths, summands, widths
+from kvlint.analysis.widths import (
+    NARROWEST,
+    Width,
+    adds_to_bytes,
+    adds_widths,
+    summands,
+    sums_in,
+    widths,
+)
 from kvlint.findings import Step
 
 # What a definition holds that may have a width in it; each line is looked for together.
@@ -56,7 +64,8 @@ _SEARCHES = (
 class Place:
     """A width in a number of bytes: at `mark`; `says`: what makes the number bytes; `by_name`:
     only its name does; `of`: the tensor whose address it is about; `tie`: what guards it; `way`:
-    where what is multiplied was given its value, if elsewhere."""
+    where what is multiplied was given its value, if elsewhere; `holds`: the distant making of the
+    tensor by which the width is right today."""
 
     body: Body
     width: Width
@@ -65,11 +74,18 @@ class Place:
     by_name: bool
     of: Term | None = None
     tie: Step | None = None
+    holds: str | None = None
     way: tuple[Step, ...] = ()
 
 
-def byte_places(program: Program) -> Iterator[Place]:
+def byte_places(program: Program) -> list[Place]:
     """Widths that stand as literals in the files that rules start from, each once."""
+    if program.bytes_told is None:
+        program.bytes_told = tuple(_byte_places(program))
+    return [place for place in program.bytes_told if isinstance(place, Place)]
+
+
+def _byte_places(program: Program) -> Iterator[Place]:
     seen: set[str] = set()
     found: dict[tuple[str, Term], Place] = {}
     searches = (*_SEARCHES, (_transports(), _LITERAL))
@@ -86,7 +102,9 @@ def byte_places(program: Program) -> Iterator[Place]:
         if any(_holds(other, place) for other in found.values()):
             continue
         way = given(program, place.body, place.width.term, place.mark)
-        yield replace(place, tie=_tie(program, place), way=way)
+        made = making(program, place.body, place.width, place.of)
+        holds = f"the tensor {made[0].says} ({made[0].span})" if made and not made[1] else None
+        yield replace(place, tie=_tie(program, place), way=way, holds=holds)
 
 
 def _holds(outer: Place, inner: Place) -> bool:
@@ -146,7 +164,7 @@ class _Places:
     ) -> Iterator[Place]:
         found = self.body.place_of(width.term)
         if found is not None:
-            yield Place(self.body, width, found[0], says, by_name, of)
+            yield Place(self.body, width, found[0], says, by_name or width.doubtful, of)
 
     def _widths(self, term: Term, *, stored: bool = False) -> Iterator[Width]:
         return widths(term, self.body, self._only_given, stored=stored)
@@ -201,13 +219,13 @@ class _Places:
         """What is added to an address, and lengths beside one."""
         text = self.program.text(self.body.definition)
         moves = any(word in text for word in (*nouns().descriptors, *apis().transports))
-        for root in [*self.body.roots, *self.body.returns]:
-            for part in root.term.walk():
+        seen: set[Term] = set()
+        # What a value grows to tells of what it grew from.
+        for root in reversed([*self.body.roots, *self.body.returns]):
+            for total in sums_in(root.term, seen):
+                yield from self._offsets(total, root.where)
+            for part in root.term.holding(Sequence.bit):
                 match part:
-                    case Operation("+", left, right) if not joins_lists(left, right):
-                        for base, offset in ((left, right), (right, left)):
-                            if is_address(base) and not is_address(offset):
-                                yield from self._offset(base, offset, root.where)
                     case Sequence((address, length, *others)) if is_address(address):
                         of = _pointed(address)
                         if not is_address(length) and not self._has_size(others):
@@ -231,18 +249,25 @@ class _Places:
         position = apis().transports.get(site.call.name, {}).get("length")
         lengths = list(site.call.arguments[position:][:1]) if isinstance(position, int) else []
         if any(_pointed(value) is not None for value in site.call.values()):
-            lengths += [v for name, v in site.call.keywords if list_quantity(name) in _LENGTHS]
+            lengths += [v for name, v in site.call.keywords if _is_length(name)]
         for length in lengths:
             for width in self._of_length(_element(length), None, True):
                 says = f"is the length that {site.call.name} is handed"
                 yield from self._place(width, says, False)
 
-    def _offset(self, base: Term, offset: Term, where: Where) -> Iterator[Place]:
+    def _offsets(self, total: Term, where: Where) -> Iterator[Place]:
+        """What a sum adds to an address."""
+        parts = [part.term for part in summands(total)]
+        base = next((part for part in parts if is_address(part)), None)
+        if base is None or any(isinstance(part, Sequence) for part in parts):
+            return
         of = _pointed(base)
         says = f"is added to the address {last_name(base) or 'of a tensor'}"
-        for width in self._widths(offset):
-            yield from self._place(width, says, of is None, of)
-        yield from self._behind(offset, says, of, where)
+        for part in parts:
+            if not is_address(part):
+                for width in self._widths(part):
+                    yield from self._place(width, says, of is None, of)
+                yield from self._behind(part, says, of, where)
 
     def _behind(self, term: Term, says: str, of: Term | None, where: Where) -> Iterator[Place]:
         """Widths in what fields of the object, properties and helpers bring into bytes: told
@@ -291,16 +316,15 @@ class _Places:
     def _summed(self) -> Iterator[Place]:
         """Sums that are bytes by their own arithmetic, in what is told of a cache."""
         definition = self.body.definition
-        for name, value in _told(self.body):
+        seen: set[Term] = set()
+        for name, value in reversed(list(_told(self.body))):
             if not any(map(_is_cache, (name, definition.short, definition.class_name))):
                 continue
             if any(map(_is_elsewhere, (name, definition.class_name))):
                 continue
-            for part in value.holding(Operation.bit):
-                if not isinstance(part, Operation) or part.symbol != "+":
-                    continue
-                if adds_to_bytes(part, self.body):
-                    for width in self._widths(part):
+            for total in sums_in(value, seen):
+                if adds_to_bytes(total, self.body):
+                    for width in self._widths(total):
                         yield from self._place(width, f"is part of {name}, a sum of bytes", False)
 
     def _named(self) -> Iterator[Place]:
@@ -341,7 +365,13 @@ class _Places:
 
 
 _BESIDE = "is the length beside an address"
-_LENGTHS = ("item length", "region length")
+
+
+def _is_length(name: str) -> bool:
+    """A name of bytes: `size` alone counts as well."""
+    return list_quantity(name) in ("item length", "region length") and not {"size", "sizes"} & {
+        *words(name)
+    }
 
 
 def _element(length: Term) -> Term:

@@ -49,8 +49,8 @@ def kernel_rows(program: Program) -> Iterator[KernelRow]:
                     found.setdefault(pointer, []).append((part, mark))
         for pointer, strides in found.items():
             literals = sorted({part.coefficient for part, _ in strides}, reverse=True)
-            if literals[0] < NARROWEST:
-                continue
+            if literals[0] < NARROWEST or literals[0] & (literals[0] - 1) == 0:
+                continue  # a power of two is a tile's or a page's as often as a row's
             widest, mark = next(s for s in strides if s[0].coefficient == literals[0])
             told = {literals[0], sum(literals)}
             yield KernelRow(
@@ -78,7 +78,7 @@ def _pointer(part: Product) -> str | None:
     match part.factors:
         case (Parameter(_, name) as only,) if not part.literals:
             known = set(words(name))
-            if known & nouns().not_cache or not known & nouns().region:
+            if known & (nouns().not_cache | nouns().table) or not known & nouns().region:
                 return None
             return name if is_address(only) or known & nouns().tensor else None
     return None
@@ -98,12 +98,7 @@ def _numbers_row(factor: Term, literal: int) -> bool:
             return False
     if factor.contains(lambda t: isinstance(t, Call) and t.name == "load"):
         return True
-    if factor.contains(lambda t: isinstance(t, Call) and t.name == "arange"):
-        return False
-    match factor:
-        case Operation("%", _, _):
-            return True
-    if factor.contains(lambda t: isinstance(t, Call) and t.name == "program_id"):
+    if factor.contains(lambda t: isinstance(t, Call) and t.name in ("arange", "program_id")):
         return False
     return factor.contains(
         lambda t: isinstance(t, Parameter) and named(last_name(t)) in (Unit.SLOTS, Unit.TOKENS)

@@ -49,6 +49,7 @@ class Program(Names):
         self._inlined: dict[tuple[Term, str, int], Term] = {}
         self._typing: set[str] = set()
         self.checks: dict[str, tuple[object, ...]] = {}  # memo of `guards`
+        self.bytes_told: tuple[object, ...] | None = None  # memo of `byte_places`
         self.walked: dict[tuple[str, str], bool] = {}  # memo of `evidence`
 
     def type_of(self, term: Term, body: Body) -> str | None:

@@ -52,6 +52,13 @@ class Quantity:
 
 def quantity(term: Term, body: Body) -> Quantity | None:
     """What `term` counts in `body`, None where neither API nor name tells."""
+    known = body.quantities.get(term, body)
+    if known is body:
+        known = body.quantities[term] = _quantity(term, body)
+    return known if isinstance(known, Quantity) else None
+
+
+def _quantity(term: Term, body: Body) -> Quantity | None:
     match term:
         case Operation(symbol, left, right):
             return _of_operation(symbol, left, right, body)

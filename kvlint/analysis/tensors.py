@@ -137,7 +137,7 @@ def _stored(program: Program, of: Term, name: str, body: Body, depth: int) -> It
 def bytes_of(program: Program, dtype: Term | None, body: Body, depth: int = 4) -> int | None:
     """Bytes that one element of a dtype has; None where the code does not fix it."""
     match dtype:
-        case Global(name):
+        case Global(name) | Literal(str(name)):
             return apis().dtype_bytes.get(name.rpartition(".")[2])
         case Choice(_, then, other):
             one, two = (bytes_of(program, part, body, depth) for part in (then, other))

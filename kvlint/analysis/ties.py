@@ -12,7 +12,18 @@ from kvlint.analysis.link import Program
 from kvlint.analysis.quantities import Unit, is_dtype, is_told
 from kvlint.analysis.showing import brief
 from kvlint.analysis.tensors import allocation, bytes_of, tensors
-from kvlint.analysis.terms import Call, Field, Literal, Not, Operation, Sequence, Slice, Term
+from kvlint.analysis.terms import (
+    Call,
+    Field,
+    Fold,
+    Literal,
+    Many,
+    Not,
+    Operation,
+    Sequence,
+    Slice,
+    Term,
+)
 from kvlint.analysis.widths import Width, summands
 from kvlint.findings import Step
 
@@ -26,7 +37,8 @@ def tie(
         for symbol, left, right in comparisons(condition):
             if _ties(program, body, width, symbol, left, right):
                 return step_of(program, inner, guard)
-    return _read_as(program, body, width) or _made_so(program, body, width, of)
+    made = making(program, body, width, of)
+    return _read_as(program, body, width) or (made[0] if made and made[1] else None)
 
 
 def _checks(program: Program, body: Body, where: Where) -> Iterator[tuple[Body, Guard, Term]]:
@@ -59,6 +71,10 @@ def comparisons(condition: Term, holds: bool = True) -> Iterator[tuple[str, Term
         case Operation("or", left, right) if not holds:
             yield from comparisons(left, False)
             yield from comparisons(right, False)
+        case Fold("all", Many(each, _, _, None)) if holds:
+            yield from comparisons(each)
+        case Fold("any", Many(each, _, _, None)) if not holds:
+            yield from comparisons(each, False)
         case Operation("==" | "in" | "is" as symbol, left, right) if holds:
             yield symbol, left, right
         case Operation("!=" | "not in" | "is not" as symbol, left, right) if not holds:
@@ -121,22 +137,32 @@ def _read_as(program: Program, body: Body, width: Width) -> Step | None:
     return None
 
 
-def _made_so(program: Program, body: Body, width: Width, of: Term | None) -> Step | None:
-    """Where the class of `body` makes the tensor, of a dtype of so many bytes."""
+def making(program: Program, body: Body, width: Width, of: Term | None) -> tuple[Step, bool] | None:
+    """Where the tensor `of`, or the one that is measured, is made of a dtype of so many bytes, and
+    whether that is near: in the same function or class."""
     owner = f"{body.definition.path}::{body.definition.class_name}"
     family = program.family(owner) if body.definition.class_name else ()
     about = [of] if of is not None else [m for p in width.term.walk() if (m := _measured(p))]
     for tensor in about:
+        match tensor:
+            case Call(callee="view", arguments=(dtype,)) if (
+                bytes_of(program, dtype, body) == width.value
+            ):
+                place = body.place_of(tensor)
+                return Step(
+                    program.span(body, place[0] if place else -1), f"is read as {brief(dtype, 40)}"
+                ), True
         made = tensors(program, tensor, body)
-        if made and all(
-            bytes_of(program, one.dtype, one.body) == width.value
-            and f"{one.body.definition.path}::{one.body.definition.class_name}" in family
-            for one in made
-        ):
+        if made and all(bytes_of(program, m.dtype, m.body) == width.value for m in made):
+            definitions = [m.body.definition for m in made]
+            near = all(
+                m.body is body or f"{d.path}::{d.class_name}" in family
+                for m, d in zip(made, definitions, strict=True)
+            )
             place = made[0].body.place_of(made[0].call)
-            dtype = brief(made[0].dtype, 40) if made[0].dtype is not None else ""
+            told = brief(made[0].dtype, 40) if made[0].dtype is not None else ""
             span = program.span(made[0].body, place[0] if place else -1)
-            return Step(span, f"is made of {dtype}")
+            return Step(span, f"is made of {told}"), near
     return None
 
 

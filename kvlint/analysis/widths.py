@@ -29,13 +29,15 @@ class Width:
     """A literal that is a number of bytes.
 
     `term`: the product it stands in; `value`: bytes; `row`: of a whole row, else of one element.
-    `default`: what a dtype that is not named is taken for.
+    `default`: what a dtype that is not named is taken for. `doubtful`: it may be K and V, and the
+    size a factor of which nothing is known.
     """
 
     term: Term
     value: int
     row: bool = False
     default: bool = False
+    doubtful: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +208,9 @@ def _of_part(
     if Unit.ELEMENTS in units or any(unit_of(f, body) is Unit.ELEMENTS for f in sums):
         if part.literals and not may_count and all(n in ELEMENT for n in part.literals):
             # Who writes a 1 means bytes: it counts nothing.
-            yield Width(_narrowed(part), 1 if 1 in part.literals else max(part.literals))
+            size = 1 if 1 in part.literals else max(part.literals)
+            doubtful = part.literals == (2,) and bool(unknown)
+            yield Width(_narrowed(part), size, doubtful=doubtful)
         return
     literals = [n for n in part.literals if n > 1]
     if not literals or any(unit_of(f, body) not in (Unit.TOKENS, Unit.SLOTS) for f in sums):
@@ -227,6 +231,32 @@ def _may_be_size(factor: Term) -> bool:
     parts = words(last_name(factor))
     size = bool(parts) and parts[-1] in nouns().sizes
     return size and nouns().counted.isdisjoint(parts)
+
+
+def sums_in(term: Term, seen: set[Term]) -> Iterator[Operation]:
+    """The sums in a term, none that another one goes on from; what is in `seen` was looked at
+    before, and what is looked at is put there."""
+    stack = [term]
+    while stack:
+        part = stack.pop()
+        if part in seen or not part.kinds & Operation.bit:
+            continue
+        seen.add(part)
+        if not _adds(part):
+            stack.extend(part.children())
+            continue
+        assert isinstance(part, Operation)
+        yield part
+        inner: Term = part
+        while isinstance(inner, Operation) and _adds(inner):
+            seen.add(inner)
+            stack.append(inner.right)
+            inner = inner.left
+        stack.append(inner)
+
+
+def _adds(term: Term) -> bool:
+    return isinstance(term, Operation) and term.symbol in ("+", "-")
 
 
 def _is_sum(term: Term) -> bool:

@@ -1,5 +1,6 @@
 """What KV201 takes for an element size, what settles it, and what only counts."""
 
+import time
 from textwrap import dedent
 
 import pytest
@@ -276,6 +277,33 @@ SETTLED = {
             require(k_cache)
             return k_cache.data_ptr() + page * head_dim * 2
         """,
+    "the dtype of each tensor": """
+        import torch
+
+        def at(k_caches, page, head_dim):
+            if any(c.dtype != torch.bfloat16 for c in k_caches):
+                raise TypeError("bfloat16 only")
+            return [c.data_ptr() + page * head_dim * 2 for c in k_caches]
+        """,
+    "the name of a dtype": """
+        def at(k_cache, page, head_dim, config):
+            assert config.kv_cache_dtype == "bfloat16"
+            return k_cache.data_ptr() + page * head_dim * 2
+        """,
+    "a view as bytes": """
+        import torch
+
+        def register(agent, kv_cache, device):
+            flat = kv_cache.view(torch.uint8)
+            return agent.get_xfer_descs([(flat.data_ptr(), flat.numel(), device)], "VRAM")
+        """,
+    "the function that makes the tensor": """
+        import torch
+
+        def at(pages, heads, head_dim):
+            k_cache = torch.zeros((pages, heads, head_dim), dtype=torch.float16)
+            return [k_cache.data_ptr() + p * heads * head_dim * 2 for p in range(pages)]
+        """,
     "the class that makes the tensor": """
         import torch
 
@@ -418,3 +446,36 @@ def test_a_size_in_a_class_body_is_a_literal(found):
                 return kv_cache.data_ptr() + slot * row * self.element_size
         """)
     assert shown(findings) == [6]
+
+
+def test_a_distant_making_is_said_and_is_no_guard(found):
+    (finding,) = found("""
+        import torch
+
+        class Arena:
+            def __init__(self, size):
+                self.buffer = torch.empty(size, dtype=torch.uint8)
+
+        def register(agent, arena: Arena, device):
+            blocks = [(arena.buffer.data_ptr(), arena.buffer.numel(), device)]
+            return agent.get_xfer_descs(blocks, "VRAM")
+        """)
+    assert shown([finding]) == [9]
+    assert finding.holds_today == "the tensor is made of uint8 (pool.py:6)"
+
+
+def test_a_two_beside_a_factor_of_which_nothing_is_known_is_less_sure(found):
+    (finding,) = found("""
+        def at(kv_cache, page, heads, head_dim, e):
+            return kv_cache.data_ptr() + page * heads * head_dim * 2 * e
+        """)
+    assert finding.confidence is Confidence.MEDIUM
+
+
+def test_a_long_sum_is_read_in_time(found):
+    lines = [f"    total += page_{n} * head_dim * 4\n" for n in range(90)]
+    head = "def at(kv_cache, head_dim):\n    total = kv_cache.data_ptr()\n"
+    started = time.process_time()
+    findings = found(f"{head}{''.join(lines)}    return total\n")
+    assert len(shown(findings)) == len(lines)
+    assert time.process_time() - started < 20

@@ -70,6 +70,7 @@ class Nouns:
     sizes: frozenset[str]
     counted: frozenset[str]
     element_size: frozenset[str]
+    table: frozenset[str]
     bytes: frozenset[str]
     elements: frozenset[str]
     not_cache: frozenset[str]
