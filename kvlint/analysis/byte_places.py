@@ -45,7 +45,7 @@ from kvlint.analysis.widths import (
 from kvlint.findings import Step
 
 # What a definition holds that may have a width in it; each line is looked for together.
-_LITERAL = re.compile(r"\*=? ?[1248]\b|\* ?\d\d|\d ?\* ?[a-z(]|(?:size|bytes)\w* = \d")
+_LITERAL = re.compile(r"\*=? ?[1248]\b|<< ?[0-3]\b|\* ?\d\d|\d ?\* ?[a-z(]|(?:size|bytes)\w* = \d")
 _BYTES = re.compile(
     r"bytes|itemsize|mem_get_info|cell_size|element_size|data_ptr|int8|_lens?\b"
     r"|// ?[\w.]+\)? ?\* ?\d"

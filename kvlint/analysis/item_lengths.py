@@ -108,7 +108,7 @@ def _misfit(
         misfit = Misfit(body, mark, length, step)
         dtypes = [f for f in part.factors if unit_of(f, body) is Unit.ELEMENT_SIZE]
         literals = [n for n in part.literals if n in ELEMENT and n > 1]
-        missing = _left_out(tensor, part.factors)
+        missing = _left_out(tensor, part.factors, body)
         if dtypes:
             other = next((d for d in dtypes if not _same_dtype(d, tensor)), None)
             if other is not None and by_dtype(other) is None:
@@ -155,11 +155,16 @@ def _names(term: Term, body: Body) -> set[str]:
     return {name, *kept} - {""}
 
 
-def _left_out(tensor: Tensor, factors: tuple[Term, ...]) -> tuple[str, ...]:
-    """Dimensions of a slot that the length has no factor for, where it has one for another."""
+def _left_out(tensor: Tensor, factors: tuple[Term, ...], body: Body) -> tuple[str, ...]:
+    """Dimensions of a slot that the length has no factor for, where each factor is one."""
     rows = [f for d in tensor.shape[1:] for part in summands(d) for f in part.factors]
     named = [(row, _names(row, tensor.body)) for row in rows]
-    told = {last_name(f) for f in factors}
+    told = {last_name(f) for f in factors if unit_of(f, body) is not Unit.ELEMENT_SIZE}
+    known = {name for _, names in named for name in names}
+    # What is no dimension may be the product of some; pages may be counted beside them.
+    others = [f for f in factors if last_name(f) in told - known]
+    if any(unit_of(f, body) not in (Unit.TOKENS, Unit.SLOTS) for f in others):
+        return ()
     missing = tuple(show(row) for row, names in named if not names & told)
     whole = all(names for _, names in named) and len(missing) < len(named)
     return missing if whole else ()

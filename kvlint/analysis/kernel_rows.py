@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from kvlint.analysis.bodies import Body, CallSite, Guard, Mark
 from kvlint.analysis.guards import refusals, step_of
 from kvlint.analysis.link import Program
-from kvlint.analysis.quantities import Unit, named, unit_of
+from kvlint.analysis.quantities import Unit, named
 from kvlint.analysis.roles import is_address
 from kvlint.analysis.showing import brief
 from kvlint.analysis.tensors import allocation
-from kvlint.analysis.terms import Call, Literal, Operation, Parameter, Sequence, Term, last_name
-from kvlint.analysis.ties import comparisons
+from kvlint.analysis.terms import Call, Literal, Operation, Parameter, Term, last_name
+from kvlint.analysis.ties import comparisons, is_width
 from kvlint.analysis.vocabulary import nouns, words
 from kvlint.analysis.widths import NARROWEST, Product, summands
 from kvlint.findings import Step
@@ -115,7 +115,7 @@ def _tied_by_launch(program: Program, kernel: Body, told: set[int]) -> Step | No
             continue
         for inner, guard, condition in _refused(program, body):
             for _, left, right in comparisons(condition):
-                if _is_width(left, right, told, body) or _is_width(right, left, told, body):
+                if is_width(left, right, told, body) or is_width(right, left, told, body):
                     return step_of(program, inner, guard)
         for site in body.calls:
             if _makes(site, body, told):
@@ -129,23 +129,6 @@ def _refused(program: Program, body: Body) -> Iterator[tuple[Body, Guard, Term]]
             yield body, guard, guard.condition
     for site in body.calls:
         yield from refusals(program, site.call, body)
-
-
-def _is_width(one: Term, other: Term, told: set[int], body: Body) -> bool:
-    """Whether `other` is a width that `one`, measured off a tensor or a width by name, has."""
-    numbers = other.items if isinstance(other, Sequence) else (other,)
-    if not any(isinstance(n, Literal) and n.value in told for n in numbers):
-        return False
-    unit = unit_of(one, body)
-    return (
-        one.contains(_measures)
-        or unit in (Unit.ELEMENTS, Unit.BYTES)
-        or "width" in words(last_name(one))
-    )
-
-
-def _measures(term: Term) -> bool:
-    return last_name(term) in ("shape", "stride", "size")
 
 
 def _makes(site: CallSite, body: Body, told: set[int]) -> bool:

@@ -9,23 +9,29 @@ from collections.abc import Iterator
 from kvlint.analysis.bodies import Body, Guard, Where
 from kvlint.analysis.guards import refusals, refused_when_made, step_of
 from kvlint.analysis.link import Program
-from kvlint.analysis.quantities import Unit, is_dtype, is_told
+from kvlint.analysis.quantities import Unit, is_dtype, is_told, unit_of
 from kvlint.analysis.showing import brief
 from kvlint.analysis.tensors import allocation, bytes_of, tensors
 from kvlint.analysis.terms import (
     Call,
+    Each,
     Field,
     Fold,
     Literal,
     Many,
     Not,
     Operation,
+    Parameter,
     Sequence,
     Slice,
     Term,
+    last_name,
 )
+from kvlint.analysis.vocabulary import words
 from kvlint.analysis.widths import Width, summands
 from kvlint.findings import Step
+
+Comparison = tuple[str, Term, Term]  # symbol, left, right
 
 
 def tie(
@@ -34,9 +40,8 @@ def tie(
     """The first thing that ties the width to its parts where it stands: in `body`, or, for the
     tensor `of` that it is about, in the class that makes it."""
     for inner, guard, condition in _checks(program, body, where):
-        for symbol, left, right in comparisons(condition):
-            if _ties(program, body, width, symbol, left, right):
-                return step_of(program, inner, guard)
+        if any(_ties(program, body, width, of, one) for one in comparisons(condition)):
+            return step_of(program, inner, guard)
     made = making(program, body, width, of)
     return _read_as(program, body, width) or (made[0] if made and made[1] else None)
 
@@ -60,7 +65,7 @@ def _covers(guard: Guard, where: Where) -> bool:
     return guard.raises and where.block[: len(guard.where.block)] == guard.where.block
 
 
-def comparisons(condition: Term, holds: bool = True) -> Iterator[tuple[str, Term, Term]]:
+def comparisons(condition: Term, holds: bool = True) -> Iterator[Comparison]:
     """Comparisons that hold where the condition, or its negation, does."""
     match condition:
         case Not(of):
@@ -84,33 +89,60 @@ def comparisons(condition: Term, holds: bool = True) -> Iterator[tuple[str, Term
 _FLIPPED = {"!=": "==", "not in": "in", "is not": "is"}
 
 
-def _ties(program: Program, body: Body, width: Width, symbol: str, left: Term, right: Term) -> bool:
+def _ties(
+    program: Program, body: Body, width: Width, of: Term | None, compared: Comparison
+) -> bool:
+    symbol, left, right = compared
     for one, other in ((left, right), (right, left)):
         if symbol == "==" and one.contains(width.term) and one != other:
             return True
-        if width.row and symbol == "==" and other == Literal(width.value):
+        if width.row and symbol == "==" and is_width(one, other, {width.value}, body):
             return True
         if symbol == "==" and not width.row and other == Literal(width.value):
             if is_told(one, body, Unit.ELEMENT_SIZE):
                 return True
-        if is_dtype(one) and not width.row and _speaks_of(one, width):
+        if is_dtype(one) and not width.row and _speaks_of(one, width, of):
             named = other.items if isinstance(other, Sequence) else (other,)
             if all(bytes_of(program, n, body) == width.value for n in named):
                 return True
     return False
 
 
-def _speaks_of(dtype: Term, width: Width) -> bool:
-    """Whether a dtype is of the tensor that the width counts elements of; one that belongs to
-    no tensor in sight may be."""
+def is_width(one: Term, other: Term, told: set[int], body: Body) -> bool:
+    """Whether `other` is one of the widths `told`, and `one` can have it: what is measured off a
+    tensor, or is bytes or a width by name."""
+    numbers = other.items if isinstance(other, Sequence) else (other,)
+    if not any(isinstance(n, Literal) and n.value in told for n in numbers):
+        return False
+    named = unit_of(one, body) in (Unit.ELEMENTS, Unit.BYTES) or "width" in words(last_name(one))
+    return named or one.contains(_measures)
+
+
+def _measures(term: Term) -> bool:
+    return last_name(term) in ("shape", "stride", "size")
+
+
+def _speaks_of(dtype: Term, width: Width, of: Term | None) -> bool:
+    """Whether a dtype is of the tensor that the width is about: the one it counts elements of,
+    or the one `of` whose address it is added to. One that belongs to no tensor in sight may be."""
+    measured = {m for part in width.term.walk() if (m := _measured(part)) is not None}
     match dtype:
-        case Field(of, _) if any(_measured(p) == of for p in width.term.walk()):
+        case Field(owner, _) if owner in measured or owner == of:
             return True
-        case Field(of, _):
-            return not any(
-                isinstance(p, Field) and p.name == "shape" for p in width.term.walk()
-            ) and (not isinstance(of, Call))
+        case Field(Parameter() | Each() as owner, "dtype"):
+            about = {*measured, *([of] if of is not None else [])}
+            return not about or any(_same_list(owner, one) for one in about)
+        case Field(owner, _):
+            return not measured and not isinstance(owner, Call)
     return True
+
+
+def _same_list(one: Term, other: Term) -> bool:
+    """Elements of one list, looked at by different loops."""
+    match one, other:
+        case Each(a, _), Each(b, _):
+            return a == b
+    return False
 
 
 def _read_as(program: Program, body: Body, width: Width) -> Step | None:

@@ -117,6 +117,10 @@ FOUND = {
             lens = np.full(len(pages), heads * head_dim * 2)
             return agent.get_xfer_descs(np.column_stack([addrs, lens]), "VRAM")
         """,
+    "a shift": """
+        def at(k_cache, page, heads, head_dim):
+            return k_cache.data_ptr() + (page * heads * head_dim << 1)
+        """,
     "an augmented product": """
         def at(k_cache, page, heads, head_dim):
             off = page * heads * head_dim
@@ -338,6 +342,13 @@ UNSETTLED = {
         def at(k_cache, page, k_rope, q):
             assert q.dtype == torch.bfloat16
             return k_cache.data_ptr() + page * k_rope.shape[1] * 2
+        """,
+    "the dtype of the query": """
+        import torch
+
+        def at(k_cache, q, page, heads, head_dim):
+            assert q.dtype == torch.bfloat16
+            return k_cache.data_ptr() + page * heads * head_dim * 2
         """,
     "a check that comes too late to be passed": """
         import torch

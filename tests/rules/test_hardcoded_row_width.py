@@ -277,3 +277,12 @@ def test_a_width_in_a_field_is_told_with_the_line_that_gives_it(found):
 def test_a_width_is_tied_where_the_field_is_given_it(found):
     (finding,) = found(FIELD.format(check="assert dim + scale_bytes == 656"))
     assert finding.status is Status.GUARDED
+
+
+def test_a_number_of_things_ties_no_width(found):
+    findings = found("""
+        def at(kv_cache, slot, n):
+            assert n == 656
+            return kv_cache.data_ptr() + slot * 656
+        """)
+    assert len(shown(findings)) == 1
