@@ -38,6 +38,7 @@ from kvlint.analysis.widths import (
     Width,
     adds_to_bytes,
     adds_widths,
+    is_sized,
     summands,
     sums_in,
     widths,
@@ -274,6 +275,8 @@ class _Places:
         where they are written, if that is in this file. `where` the bytes are used."""
         for part in summands(term):
             for factor in part.factors:
+                if is_sized((f for f in part.factors if f is not factor), self.body):
+                    continue
                 for value, body in self._brought(factor):
                     if body.definition.path == self.body.definition.path:
                         other = _Places(self.program, body)

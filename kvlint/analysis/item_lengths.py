@@ -12,7 +12,7 @@ from kvlint.analysis.bodies import Body, Mark, Where
 from kvlint.analysis.link import Program
 from kvlint.analysis.quantities import Unit, unit_of
 from kvlint.analysis.showing import brief, show
-from kvlint.analysis.tensors import Tensor, bytes_of, tensors
+from kvlint.analysis.tensors import Tensor, bytes_of, given_values, tensors
 from kvlint.analysis.terms import (
     Call,
     Choice,
@@ -110,7 +110,7 @@ def _misfit(
         literals = [n for n in part.literals if n in ELEMENT and n > 1]
         missing = _left_out(tensor, part.factors, body)
         if dtypes:
-            other = next((d for d in dtypes if not _same_dtype(d, tensor)), None)
+            other = next((d for d in dtypes if not _same_dtype(program, d, tensor, body)), None)
             if other is not None and by_dtype(other) is None:
                 yield replace(misfit, dtype=show(other))
         elif literals and unit_of(part.term, body) is not Unit.BYTES:
@@ -140,12 +140,15 @@ def _measures(length: Term) -> bool:
     )
 
 
-def _same_dtype(size: Term, tensor: Tensor) -> bool:
-    """Whether a size is that of the dtype the tensor is made with."""
+def _same_dtype(program: Program, size: Term, tensor: Tensor, body: Body) -> bool:
+    """Whether a size is that of the dtype the tensor is made with, or kept from it in a field."""
     if tensor.dtype is None:
         return False
     known = _names(tensor.dtype, tensor.body)
-    return any(_names(part, tensor.body) & known for part in size.walk())
+    told = [(size, body)]
+    if isinstance(size, Field):
+        told += given_values(program, size.of, size.name, body)
+    return any(_names(part, tensor.body) & known for value, _ in told for part in value.walk())
 
 
 def _names(term: Term, body: Body) -> set[str]:

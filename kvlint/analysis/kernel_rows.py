@@ -14,7 +14,7 @@ from kvlint.analysis.tensors import allocation
 from kvlint.analysis.terms import Call, Literal, Operation, Parameter, Term, last_name
 from kvlint.analysis.ties import comparisons, is_width
 from kvlint.analysis.vocabulary import nouns, words
-from kvlint.analysis.widths import NARROWEST, Product, summands
+from kvlint.analysis.widths import NARROWEST, Product, summands, sums_in
 from kvlint.findings import Step
 
 _WIDTHS = re.compile(r"\* ?\d\d|\b[1-9]\d\d+\b")
@@ -40,37 +40,42 @@ class KernelRow:
 def kernel_rows(program: Program) -> Iterator[KernelRow]:
     """One for each pointer of a kernel whose rows are a literal apart."""
     for body in program.holding(_WIDTHS, _LANGUAGE, _CACHE, kernels=True):
-        found: dict[str, list[tuple[Product, Mark]]] = {}
-        for address, mark in _addresses(body):
-            parts = summands(address)
-            pointer = next((p for part in parts if (p := _pointer(part)) is not None), None)
-            for part in parts if pointer is not None else ():
-                if pointer is not None and _strides_rows(part):
-                    found.setdefault(pointer, []).append((part, mark))
+        found: dict[str, list[Product]] = {}
+        seen: set[Term] = set()
+        for address in _addresses(body):
+            for total in sums_in(address, seen):
+                parts = summands(total)
+                pointer = next((p for part in parts if (p := _pointer(part)) is not None), None)
+                if pointer is not None:
+                    found.setdefault(pointer, []).extend(filter(_strides_rows, parts))
         for pointer, strides in found.items():
-            literals = sorted({part.coefficient for part, _ in strides}, reverse=True)
-            if literals[0] < NARROWEST or literals[0] & (literals[0] - 1) == 0:
+            literals = sorted({part.coefficient for part in strides}, reverse=True)
+            if not literals or literals[0] < NARROWEST or literals[0] & (literals[0] - 1) == 0:
                 continue  # a power of two is a tile's or a page's as often as a row's
-            widest, mark = next(s for s in strides if s[0].coefficient == literals[0])
+            widest = [part for part in strides if part.coefficient == literals[0]]
+            places = [place[0] for part in widest if (place := body.place_of(part.term))]
+            if not places:
+                continue
             told = {literals[0], sum(literals)}
             yield KernelRow(
                 body=body,
                 pointer=pointer,
                 width=literals[0],
                 others=tuple(literals[1:]),
-                mark=mark,
-                shown=brief(widest.term, 60),
+                mark=min(places),
+                shown=brief(widest[0].term, 60),
                 tie=_tied_by_launch(program, body, told),
             )
 
 
-def _addresses(body: Body) -> Iterator[tuple[Term, Mark]]:
-    """Values that a kernel works out, and what it loads from or stores to."""
-    for root in body.roots:
-        yield root.term, root.place
-    for site in body.calls:
+def _addresses(body: Body) -> Iterator[Term]:
+    """What a kernel loads from or stores to, and values that it works out, the last one first:
+    what an address grows to tells of what it grew from."""
+    for site in reversed(body.calls):
         if site.call.name in ("load", "store") and site.call.arguments:
-            yield site.call.arguments[0], site.place
+            yield site.call.arguments[0]
+    for root in reversed(body.roots):
+        yield root.term
 
 
 def _pointer(part: Product) -> str | None:

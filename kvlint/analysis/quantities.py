@@ -111,6 +111,8 @@ def _from_api(term: Term) -> Quantity | None:
     match term:
         case Global(name) if name.rpartition(".")[2] == "itemsize":
             return _strong(Unit.ELEMENT_SIZE)
+        case Call(callee="size" | "nbytes", receiver=Call(callee="untyped_storage")):
+            return _strong(Unit.BYTES)
         case Item(of, _):
             inner = _from_api(of)
             kept = inner is not None and inner.unit in (Unit.ELEMENTS, Unit.BYTES)
@@ -154,6 +156,8 @@ def _from_name(term: Term, body: Body) -> Quantity | None:
 
 
 _SIZES = frozenset({"size", "sizes", "bytes", "nbytes", "width", "byte"})
+_LENGTH = frozenset({"len", "lens", "length", "lengths"})
+_OF_SLOT = frozenset({"item", "block", "page", "slot", "row", "region", "xfer"})
 _ONE = frozenset({"element", "elem", "dtype", "itemsize"})
 
 
@@ -165,7 +169,7 @@ def named(name: str, body: Body | None = None, term: Term | None = None) -> Unit
         return None
     if known & nouns().element_size or (known & _ONE and known & _SIZES):
         return Unit.ELEMENT_SIZE
-    if known & nouns().bytes:
+    if known & nouns().bytes or (known & _LENGTH and known & _OF_SLOT):
         return Unit.BYTES
     if known & {"cell"} and known & _SIZES:
         return Unit.BYTES

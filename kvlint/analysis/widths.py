@@ -5,7 +5,7 @@ is bytes, all are: only bytes of different elements can be added. So a part that
 and a literal, and nothing that says how many bytes an element has, has that in its literal.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
 
@@ -257,6 +257,15 @@ def sums_in(term: Term, seen: set[Term]) -> Iterator[Operation]:
 
 def _adds(term: Term) -> bool:
     return isinstance(term, Operation) and term.symbol in ("+", "-")
+
+
+def is_sized(factors: Iterable[Term], body: Body) -> bool:
+    """Whether one of these factors has the bytes, or may have: what the others have is counted."""
+    return any(
+        unit in _SIZED or (unit is None and _may_be_size(factor))
+        for factor in factors
+        for unit in (unit_of(factor, body),)
+    )
 
 
 def _is_sum(term: Term) -> bool:

@@ -17,6 +17,7 @@ POOL = """
             self.heads = heads
             self.head_dim = head_dim
             self.row = heads * head_dim
+            self.elt = store_dtype.itemsize
             self.dtype = dtype
             self.store_dtype = store_dtype
             self.k_buffer = [
@@ -68,6 +69,7 @@ def test_a_literal_that_the_making_agrees_with_is_tied_to_it(program):
     [
         "self.page_size * self.heads * self.head_dim * self.store_dtype.itemsize",
         "self.page_size * self.row * self.store_dtype.itemsize",
+        "self.page_size * self.heads * self.head_dim * self.elt",
         "self.k_buffer[0][0].nbytes",
         "self.k_buffer[0].element_size() * self.k_buffer[0].stride(0)",
     ],

@@ -187,6 +187,23 @@ SILENT = {
             def at(self, page, heads):
                 return self.kv_cache.data_ptr() + page * 2 * heads * self.head_dim * self.per
         """,
+    "elements in a field, and the size where it is used": """
+        class P:
+            def __init__(self, kv_cache, heads, head_dim, dtype):
+                self.kv_cache, self.dtype = kv_cache, dtype
+                self.kv_dim = 2 * heads * head_dim
+
+            def at(self, page):
+                return self.kv_cache.data_ptr() + page * self.kv_dim * self.dtype.itemsize
+        """,
+    "two of a length": """
+        def write(engine, session, src, dst, block_len):
+            engine.transfer_sync_write(session, src, dst, block_len * 2)
+        """,
+    "bytes of a storage": """
+        def register(engine, kv_cache):
+            engine.batch_register_memory([kv_cache.data_ptr()], [kv_cache.untyped_storage().size()])
+        """,
     "bits": """
         def at(kv_cache, page, heads, head_dim, nbits):
             return kv_cache.data_ptr() + page * 2 * heads * (head_dim * nbits // 8)
