@@ -6,9 +6,9 @@ from kvlint.rule import Rule
 
 if TYPE_CHECKING:
     from kvlint.analysis.borrowed_sizes import Borrowed
-    from kvlint.analysis.byte_places import Place
     from kvlint.analysis.item_lengths import Misfit
     from kvlint.analysis.link import Program
+    from kvlint.analysis.told_bytes import Place
 
 
 class HardcodedElementSize(Rule):
