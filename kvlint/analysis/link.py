@@ -19,8 +19,10 @@ from kvlint.analysis.terms import (
     Field,
     Item,
     Literal,
+    Many,
     Opaque,
     Parameter,
+    Sequence,
     Term,
     This,
     bounded,
@@ -67,7 +69,7 @@ class Program(Names):
                 return self._result_type(call, body)
             case Field(This(owner), name):
                 return self._stored_type(owner, name, keyed=False)
-            case Item(Field(This(owner), name), _):
+            case Item(Field(This(owner), name), _) | Each(Field(This(owner), name), _):
                 return self._stored_type(owner, name, keyed=True)
         return None
 
@@ -121,12 +123,10 @@ class Program(Names):
                 for body, store in stores:
                     if store.of != This(member):
                         continue
-                    if (store.key is not None) == keyed:
-                        found = self.type_of(store.value, body)
-                    elif keyed and isinstance(store.value, Parameter):
+                    value = _held(store) if keyed else store.value if store.key is None else None
+                    found = self.type_of(value, body) if value is not None else None
+                    if found is None and keyed and isinstance(store.value, Parameter):
                         found = self._annotated(store.value, held=True)
-                    else:
-                        continue
                     if found:
                         return found
         finally:
@@ -343,6 +343,22 @@ class Program(Names):
                 found = [*found, *self._covering(path, hits)]
         bodies = (self.body(d) for d in found)
         return [b for b in bodies if b is not None]
+
+
+def _held(store: Store) -> Term | None:
+    """One of the things that a store puts into a list or a mapping, None if it is no such store."""
+    value = store.value
+    if store.key is None and not store.appended:
+        match value:
+            case Sequence((first, *_)):
+                value = first
+            case Many():
+                pass
+            case _:
+                return None
+    while isinstance(value, Many):
+        value = value.element
+    return value
 
 
 _AFTER = re.compile(r"\s*(?::[^=\n]+)?(?:=(?!=)|\+=|\[|\.(?:append|extend)\b|,)")

@@ -261,6 +261,10 @@ class _Statements(Expressions):
                 self._store(owner, name, key, value, target)
             case Item(Field(owner, name), _):
                 self._store(owner, name, key, value, target)
+            case _ if isinstance(target.value, cst.Attribute):
+                # What the field holds since is known, yet it is the field's all the same.
+                owner = self.lower(target.value.value, env)
+                self._store(owner, target.value.attr.value, key, value, target)
         path = path_of(Item(of, key))
         if path:
             self._hold(path, value, env)

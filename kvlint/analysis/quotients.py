@@ -72,7 +72,7 @@ def _quotients(origins: Origins, body: Body, term: Term, use: str) -> Iterator[O
 def _uses(program: Program) -> Iterator[tuple[Body, Term, Mark, str]]:
     for body in stepping(program):
         for root in [*body.roots, *body.returns]:
-            for _, _, length in products(root.term, body):
+            for _, _, length in products(program, root.term, body):
                 yield body, length, root.place, "stride"
     for body in program.holding(BUILDS, addresses(), words=TRANSPORT):
         for root in [*body.roots, *body.returns]:

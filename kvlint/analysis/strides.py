@@ -10,6 +10,7 @@ from kvlint.analysis.link import Program
 from kvlint.analysis.lists import TRANSPORT
 from kvlint.analysis.measures import Measured, measured
 from kvlint.analysis.origins import Origin, Origins
+from kvlint.analysis.quantities import Unit, named
 from kvlint.analysis.roles import (
     counts_regions,
     is_address,
@@ -20,6 +21,7 @@ from kvlint.analysis.roles import (
 from kvlint.analysis.tensors import tensors
 from kvlint.analysis.terms import (
     Arange,
+    Call,
     Field,
     Fold,
     Index,
@@ -41,6 +43,7 @@ _LENGTH = "len|size|bytes|width|numel|prod|page|block"
 PRODUCTS = re.compile(
     rf"\* ?\(?[\w.\[\]]*(?:{_LENGTH})|(?:len|size|bytes|width)\w*(?:\[[^\]\n]*\])?\)* ?\*[^*]"
 )
+ANY = re.compile(r"[\w)\]] (?:\* [\w(]|\+ [\w.]+\()")  # a helper may multiply, too
 NUMBERS = re.compile(r"_ids?\b|_idx|ind(?:ex|ices)|range\(|_locs?\b|(?:page|block|slot)s?\b")
 NEAR = 300  # characters between the two
 MEMORY = (*TRANSPORT, "data_ptr", "base_addr", "item_len", "block_len")
@@ -76,7 +79,7 @@ def stepped(program: Program) -> Iterator[Stepped]:
     for body in stepping(program):
         seen: set[object] = set()
         for root in [*body.roots, *body.returns]:
-            for product, number, length in products(root.term, body):
+            for product, number, length in products(program, root.term, body):
                 if (number, length) in seen:
                     continue
                 seen.add((number, length))
@@ -96,24 +99,29 @@ def stepping(program: Program) -> Iterator[Body]:
     for path in program.starts():
         text = program.texts[path]
         if any(word in text for word in MEMORY):
+            # Beside a transport, a length may go by any name.
+            product = ANY if any(word in text for word in TRANSPORT) else PRODUCTS
             sums = [m.span() for m in SUMS.finditer(text)]
-            near = [a for a, b in sums if PRODUCTS.search(text, max(0, a - NEAR), b + NEAR)]
+            near = [a for a, b in sums if product.search(text, max(0, a - NEAR), b + NEAR)]
             yield from program.bodies_at(path, near, NUMBERS)
 
 
-def products(term: Term, body: Body) -> Iterator[tuple[Term, Term, Term]]:
-    """(product, slot number, what it is multiplied with) of each address in `term`."""
+def products(program: Program, term: Term, body: Body) -> Iterator[tuple[Term, Term, Term]]:
+    """(product, slot number, what it is multiplied with) of each address in `term`; of what a
+    helper multiplies, the call stands for the product."""
     for part in term.holding(Operation.bit):
         match part:
             case Operation("+"):
                 addends = _parts("+", part)
                 if not any(map(_is_base, addends)):
                     continue
-                for one in addends:
-                    if isinstance(one, Operation) and one.symbol == "*" and not is_address(one):
-                        split = _split(one, body)
-                        if split is not None:
-                            yield one, *split
+                for added in addends:
+                    put = program.inline(added, body) if isinstance(added, Call) else added
+                    for one in _parts("+", put):
+                        if isinstance(one, Operation) and one.symbol == "*":
+                            split = _split(one, body) if not is_address(one) else None
+                            if split is not None:
+                                yield added, *split
 
 
 def _is_base(term: Term) -> bool:
@@ -144,12 +152,14 @@ def _numbers_slots(term: Term, body: Body) -> bool:
         return False
     match term:
         case Index(Arange(count), _) | Arange(count):
-            return not counts_regions(count, body)
+            counted = named(last_name(count))
+            return counted not in _OTHERS and not counts_regions(count, body)
         case Field(_, name) if not name.endswith(_NUMBERS):
             return False  # `pool.num_pages`, `pool.pages`: how many there are
     return any(map(_speaks_of_slots, term.walk()))
 
 
+_OTHERS = (Unit.LAYERS, Unit.HEADS, Unit.REGIONS)
 _NUMBERS = ("id", "ids", "idx", "index", "indices", "loc", "locs", "start", "starts")
 
 
