@@ -4,36 +4,102 @@ A construction that lies far from the use is no guard: nothing keeps the two tog
 But when it can be read it is said, so that nobody calls the finding false today.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from kvlint.analysis.arithmetic import Apart
 from kvlint.analysis.bodies import Body
+from kvlint.analysis.handed import Count, Providers
 from kvlint.analysis.link import Program
 from kvlint.analysis.outline import Definition
 from kvlint.analysis.showing import show
-from kvlint.analysis.terms import (
-    Call,
-    Choice,
-    Each,
-    Field,
-    Global,
-    Item,
-    Many,
-    Sequence,
-    Term,
-    This,
-    replace,
-)
+from kvlint.analysis.terms import Call, Field, Item, Parameter, Term
 from kvlint.analysis.vocabulary import apis
 
+if TYPE_CHECKING:
+    from kvlint.findings import Span
+
+
 MOST_PROVIDERS = 24
-_LISTS = ("data_ptr", "nbytes")
+MOST_HEIRS = 8
+POINTERS = re.compile(r"data_ptr\(\)")
+RETURNS = re.compile(r"\breturn\b")
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
-    formula: str
-    place: str
+@dataclass(frozen=True, eq=False, slots=True)
+class Siblings:
+    """Two buffers of one list whose slots are counted by different formulas; `usual` has the
+    one that most buffers of the list have. `by`: the definition that hands them over."""
+
+    by: Body
+    odd: Count
+    usual: Count
+    apart: Apart
+
+    @property
+    def size(self) -> int:
+        """How much there is to read: of several cases the plainest is told."""
+        return self.odd.formula.size + self.usual.formula.size
+
+    @property
+    def unresolved(self) -> tuple[str, ...]:
+        """A count that is only given to whoever allocates, by whom nobody knows."""
+        return tuple(
+            f"who makes {count.whose} is not known, so {show(count.rows)} is not either"
+            for count in (self.odd, self.usual)
+            if isinstance(count.rows, Parameter) and not count.made
+        )
+
+
+def siblings(program: Program) -> Iterator[Siblings]:
+    """Each formula of a list of buffers that differs from the one most of them have."""
+    providers = Providers(program)
+    for body in program.holding(POINTERS, RETURNS):
+        plainest: dict[tuple[Span, Span], Siblings] = {}
+        for kind in _kinds(program, body.definition):
+            for handed in providers.handed(body.definition, kind):
+                for found in _odd(body, handed.counts):
+                    known = plainest.setdefault((found.odd.at, found.usual.at), found)
+                    if found.size < known.size:
+                        plainest[found.odd.at, found.usual.at] = found
+        for found in plainest.values():
+            if (found.usual.at, found.odd.at) not in plainest or found.odd.at > found.usual.at:
+                yield found
+
+
+def _kinds(program: Program, definition: Definition) -> list[str | None]:
+    """The classes whose objects run a method; None for a function."""
+    if not definition.class_name:
+        return [None]
+    own = f"{definition.path}::{definition.class_name}"
+    heirs = [key for key in program.heirs(own) if _runs(program, definition, key)]
+    return [own, *heirs[:MOST_HEIRS]]
+
+
+def _runs(program: Program, definition: Definition, heir: str) -> bool:
+    for key in program.family(heir):
+        found = program.definition(f"{key}.{definition.short}")
+        if found is not None:
+            return found == definition
+    return False
+
+
+def _odd(by: Body, counts: tuple[Count, ...]) -> Iterator[Siblings]:
+    groups: list[list[Count]] = []
+    for count in counts:
+        alike = next((group for group in groups if group[0].apart(count) is None), None)
+        if alike is None:
+            groups.append([count])
+        else:
+            alike.append(count)
+    if len(groups) > 1:
+        most = max(groups, key=len)
+        for group in groups:
+            told = group[0].apart(most[0]) if group is not most else None
+            if told is not None:
+                yield Siblings(by, group[0], most[0], told)
 
 
 def one_formula(program: Program, regions: Term) -> str | None:
@@ -44,18 +110,23 @@ def one_formula(program: Program, regions: Term) -> str | None:
     """
     if not isinstance(regions, Field):
         return None
-    best: tuple[int, str, _Made] | None = None
+    providers = Providers(program)
+    best: tuple[int, str, Count] | None = None
     for provider in _providers(program, regions.name):
-        made = _pools(program, provider)
-        if made is None:
-            continue
-        if len({m.formula for m in made}) > 1:
-            return None
-        if len(made) > 1 and (best is None or len(made) > best[0]):
-            best = (len(made), provider.class_name, made[0])
+        owner = f"{provider.path}::{provider.class_name}"
+        for handed in providers.handed(provider, owner):
+            counts = handed.counts
+            if not handed.whole or not counts:
+                continue
+            if any(counts[0].apart(one) for one in counts[1:]):
+                return None
+            if len(counts) > 1 and (best is None or len(counts) > best[0]):
+                best = (len(counts), provider.class_name, counts[0])
     if best is None:
         return None
-    return f"in {best[1]} every count is {best[2].formula} ({best[2].place})"
+    _, whose, count = best
+    at = f"{count.at.path.rpartition('/')[2]}:{count.at.line}"
+    return f"in {whose} every count is {show(count.rows)} ({at})"
 
 
 def _providers(program: Program, field: str) -> list[Definition]:
@@ -80,116 +151,3 @@ def _providers(program: Program, field: str) -> list[Definition]:
 
 def _is_test(path: str) -> bool:
     return bool({"test", "tests", "testing"} & set(path.split("/")[:-1]))
-
-
-def _pools(program: Program, provider: Definition) -> list[_Made] | None:
-    """How each list of buffers that a provider hands over is made; None if one is unread."""
-    body = program.body(provider)
-    if body is None:
-        return None
-    lists: list[Term] = []
-    for root in [*body.roots, *body.returns]:
-        for found in _buffer_lists(root.term):
-            if found not in lists:
-                lists.append(found)
-    if not lists:
-        return None
-    result: list[_Made] = []
-    for buffers in lists:
-        made = _made(program, buffers, body)
-        if made is None:
-            return None
-        result.append(made)
-    return result
-
-
-def _buffer_lists(term: Term) -> Iterator[Term]:
-    """xs of `x.data_ptr() for x in xs`, lists of lists taken apart."""
-    for part in term.walk():
-        match part:
-            case Call(callee="data_ptr", receiver=Each(Each(Sequence(items), _), _)):
-                yield from items
-            case Call(callee="data_ptr", receiver=Each(Field() as one, _)):
-                yield one
-            case Call(callee="data_ptr", receiver=Item(Field() as one, _)):
-                yield one
-
-
-def _made(program: Program, buffers: Term, body: Body) -> _Made | None:
-    if not isinstance(buffers, Field):
-        return None
-    owner = _class_of(program, buffers.of, body)
-    if owner is None:
-        return None
-    family = program.family(owner)
-    for other, store in program.stores(buffers.name, owner):
-        if store.key is not None or program.type_of(store.of, other) not in family:
-            continue
-        match store.value:
-            case Many(element, _, _, None):
-                count = _first_dimension(program, element, other)
-                if count is not None:
-                    place = other.place_of(count) or other.place_of(store.value)
-                    span = program.span(other, place[0] if place else store.place)
-                    return _Made(_text(count), f"{span.path.rpartition('/')[2]}:{span.line}")
-    return None
-
-
-def _class_of(program: Program, term: Term, body: Body) -> str | None:
-    known = program.type_of(term, body)
-    if known is not None:
-        return known
-    match term:
-        case Field(This(owner), name):
-            for other, store in program.stores(name, owner):
-                if store.of == term.of and isinstance(store.value, Call):
-                    found = _chosen(program, store.value.receiver)
-                    if found is not None:
-                        return found
-                    return program.type_of(store.value, other)
-    return None
-
-
-def _chosen(program: Program, term: Term | None) -> str | None:
-    """The class that all branches of a choice of classes have in common."""
-    match term:
-        case Global(name):
-            key = program.lookup(name)
-            return key if key and program.class_at(key) else None
-        case Choice(_, then, other):
-            one, two = _chosen(program, then), _chosen(program, other)
-            if one is None or two is None:
-                return None
-            return next((k for k in program.family(one) if k in program.family(two)), None)
-    return None
-
-
-def _first_dimension(program: Program, element: Term, body: Body) -> Term | None:
-    match element:
-        case Call() as call if call.name in apis().makes_tensor and call.arguments:
-            first = call.arguments[0]
-            return first.items[0] if isinstance(first, Sequence) and first.items else first
-        case Call(receiver=This(owner)) as call:
-            own = next(
-                (d for k in program.family(owner) if (d := program.definition(f"{k}.{call.name}"))),
-                None,
-            )
-            value = program.result(own) if own else None
-            if own is None or value is None:
-                return None
-            inner = program.body(own)
-            put = program.substitute(value, own, program.bind(call, own), call.receiver)
-            return _first_dimension(program, put, inner or body)
-    return None
-
-
-def _text(count: Term) -> str:
-    """The formula as it is, without whose it is."""
-
-    def bare(part: Term) -> Term | None:
-        match part:
-            case Field(This(), name):
-                return Global(name)
-        return None
-
-    return show(replace(count, bare, (Field,)))

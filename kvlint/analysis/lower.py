@@ -100,6 +100,8 @@ class _Statements(Expressions):
         self._blocks = 0
         self._order = 0
         self._heads: set[str] = set()  # names that a path in an environment starts with
+        self._procedures: dict[Term, cst.FunctionDef] = {}
+        self._assigned: set[str] = set()
         self._depth = 0
 
     # -- definitions
@@ -130,7 +132,31 @@ class _Statements(Expressions):
         self._depth -= 1
         self.where = kept
         del self.body.returns[returns:]
-        env[node.name.value] = Opaque(f"the nested function {node.name.value}")
+        named = Opaque(f"the nested function {node.name.value}")
+        env[node.name.value] = named
+        self._procedures[named] = node
+
+    def _run_nested(self, call: Term, env: Environment) -> None:
+        """A nested function that is called as a statement: what it appends to the lists around
+        it is there afterwards. All else it does is told once, where it stands."""
+        node = self._procedures.get(call.receiver) if isinstance(call, Call) else None  # type: ignore[arg-type]
+        if node is None or not isinstance(call, Call) or self._depth > 3:
+            return
+        listed = [*node.params.posonly_params, *node.params.params, *node.params.kwonly_params]
+        names = [parameter.name.value for parameter in listed]
+        given = dict(zip(names, call.arguments, strict=False)) | dict(call.keywords)
+        local = {**env, **{name: given.get(name, Opaque(f"default of {name}")) for name in names}}
+        body, kept, assigned = self.body, self.where, self._assigned
+        told = [body.roots, body.calls, body.stores, body.guards, body.returns]
+        lengths = [len(facts) for facts in told]
+        self._assigned = set(names)
+        self._depth += 1
+        self.block(node.body, local)
+        self._depth -= 1
+        for facts, length in zip(told, lengths, strict=True):
+            del facts[length:]  # type: ignore[attr-defined]
+        own, self._assigned, self.where = self._assigned, assigned, kept
+        env.update((name, local[name]) for name in env if name not in own and name in local)
 
     # -- statements
 
@@ -187,6 +213,7 @@ class _Statements(Expressions):
         term = self.lower(node.value, env)
         if not self._appends(term, node.value, env):
             self._root(term, node.value)
+            self._run_nested(term, env)
 
     def _assertion(self, node: cst.Assert, env: Environment) -> None:
         self._guard(self._test(node.test, env), node, raises=True)
@@ -212,6 +239,7 @@ class _Statements(Expressions):
                     for path in [p for p in env if p.startswith((f"{name}.", f"{name}["))]:
                         del env[path]
                 env[name] = value
+                self._assigned.add(name)
                 if isinstance(value, _NAMED):
                     self.body.names.setdefault(value, name)
                 if isinstance(value, Item | Call | Operation | Choice | Literal):
@@ -256,10 +284,11 @@ class _Statements(Expressions):
             for e in target.slice
         ]
         key = keys[0] if len(keys) == 1 else Sequence(tuple(keys))
-        match of:
-            case Field(owner, name):
-                self._store(owner, name, key, value, target)
-            case Item(Field(owner, name), _):
+        match target.value, of:
+            case cst.Attribute(value=inner, attr=attr), _:
+                # The field, whatever stood in it before.
+                self._store(self.lower(inner, env), attr.value, key, value, target)
+            case _, Field(owner, name) | Item(Field(owner, name), _):
                 self._store(owner, name, key, value, target)
             case _ if isinstance(target.value, cst.Attribute):
                 # What the field holds since is known, yet it is the field's all the same.

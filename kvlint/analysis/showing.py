@@ -49,6 +49,8 @@ def show(term: Term) -> str:
             return "i"
         case Arange(count):
             return f"range({show(count)})"
+        case Operation("cdiv", left, right):
+            return f"cdiv({show(left)}, {show(right)})"
         case Operation(symbol, left, right):
             return f"{_operand(left, symbol, False)} {symbol} {_operand(right, symbol, True)}"
         case Not(of):
@@ -79,7 +81,9 @@ _BINDS = {"**": 0, "*": 1, "/": 1, "//": 1, "%": 1, "+": 2, "-": 2}
 
 
 def _operand(term: Term, symbol: str = "", right: bool = True) -> str:
-    if not isinstance(term, Operation | Choice):
+    if not isinstance(term, Operation | Choice) or (
+        isinstance(term, Operation) and term.symbol == "cdiv"
+    ):
         return show(term)
     if isinstance(term, Operation) and symbol in _BINDS and term.symbol in _BINDS:
         inner, outer = _BINDS[term.symbol], _BINDS[symbol]
