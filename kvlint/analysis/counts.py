@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kvlint.analysis.allocations import Allocations
 from kvlint.analysis.arithmetic import variable
-from kvlint.analysis.frames import DEEPEST, MOST_CASES, NO_FACTS, Cases, Object, Seen, Value, given
+from kvlint.analysis.frames import DEEPEST, NO_FACTS, Cases, Object, Seen, Value, given
 from kvlint.analysis.link import default_of
 from kvlint.analysis.showing import show
 from kvlint.analysis.terms import (
@@ -29,6 +29,8 @@ from kvlint.analysis.terms import (
     This,
     replace,
 )
+
+MOST_FORMULAS = 6  # of one number
 
 _ARITHMETIC = frozenset({"+", "-", "*", "//", "/", "%", "cdiv", "**", "<<", ">>", "&", "|", "^"})
 _ROUNDS_UP = frozenset({"round_up", "align_up"})
@@ -96,7 +98,7 @@ class Counting:
             for facts, one in lefts
             for case in given([(more, Operation(symbol, one, two)) for more, two in rights], facts)
         ]
-        return found[:MOST_CASES]
+        return found[:MOST_FORMULAS]
 
     def _fold(
         self, kind: str, items: tuple[Term, ...], value: Value, reading: _Reading, depth: int
@@ -109,7 +111,7 @@ class Counting:
                 for known, had in result
                 for facts, new in given(cases, known)
             ]  # fmt: skip
-        return [(facts, Fold(kind, Sequence(all_))) for facts, all_ in result][:MOST_CASES]
+        return [(facts, Fold(kind, Sequence(all_))) for facts, all_ in result][:MOST_FORMULAS]
 
     def _rows(self, of: Value, reading: _Reading, depth: int) -> Cases[Term]:
         found: Cases[Term] = []
@@ -137,7 +139,7 @@ class Counting:
         found: Cases[Term] = []
         for facts, one in steps or ():
             found += given(self._of(one, reading, depth + 1), facts)
-        return found[:MOST_CASES]
+        return found[:MOST_FORMULAS]
 
     def _parameter(
         self, term: Parameter, value: Value, reading: _Reading, depth: int
@@ -179,7 +181,7 @@ class Counting:
                     return self._named(value, reading)
                 cases = self._steps(values, reading, depth)
                 found += given(cases, facts)
-        return found[:MOST_CASES] or self._named(value, reading)
+        return found[:MOST_FORMULAS] or self._named(value, reading)
 
     def _named(self, value: Value, reading: _Reading) -> Cases[Term]:
         """A number that is only a name: of a field, with whose it is, unless it is the home's."""

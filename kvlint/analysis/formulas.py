@@ -26,6 +26,12 @@ MOST_PROVIDERS = 24
 MOST_HEIRS = 8
 POINTERS = re.compile(r"data_ptr\(\)")
 RETURNS = re.compile(r"\breturn\b")
+# An address that is appended, computed for each of something, or the last in brackets.
+LISTED = re.compile(
+    r"append\(\s*\(*\w[^\n]*data_ptr\(\)|data_ptr\(\)[^\]\n]*\]"
+    r"|data_ptr\(\)(?:[^\n:]*\n){0,3}?[^\n:]*\bfor\b[^\n:]*$",
+    re.M,
+)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -56,7 +62,7 @@ class Siblings:
 def siblings(program: Program) -> Iterator[Siblings]:
     """Each formula of a list of buffers that differs from the one most of them have."""
     providers = Providers(program)
-    for body in program.holding(POINTERS, RETURNS):
+    for body in program.holding(POINTERS, RETURNS, LISTED):
         plainest: dict[tuple[Span, Span], Siblings] = {}
         for kind in _kinds(program, body.definition):
             for handed in providers.handed(body.definition, kind):

@@ -6,7 +6,7 @@ tests that were chosen on the way.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -55,6 +55,16 @@ class Frame:
     this: "Object | None" = None
     bound: "dict[str, Value]" = field(default_factory=dict)
 
+    @property
+    def key(self) -> tuple[Hashable, ...]:
+        """The same for frames in which a value comes to the same."""
+        bound = ((name, v.term, v.frame.body.definition.key) for name, v in self.bound.items())
+        return (
+            self.body.definition.key,
+            self.this.key if self.this else None,
+            *sorted(bound, key=lambda one: one[0]),
+        )
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Object:
@@ -62,6 +72,11 @@ class Object:
 
     kind: str
     made: "Value | None" = None
+
+    @property
+    def key(self) -> tuple[Hashable, ...]:
+        made = self.made
+        return (self.kind, made.term, made.frame.body.definition.key) if made else (self.kind,)
 
     @property
     def short(self) -> str:
@@ -122,7 +137,8 @@ class Seen:
         self.program = program
         self._going: set[tuple[Term, str, str]] = set()
         self._stored: dict[tuple[str, str], list[tuple[Body, Store]]] = {}
-        self._listed: dict[str, list[Definition]] = {}
+        self._called: dict[tuple[str, str], list[tuple[Body, Call]]] = {}
+        self._listed: dict[str, list[tuple[Definition, str]]] = {}
         self._run: dict[tuple[str, str], bool] = {}
 
     def frame(self, definition: Definition, kind: str | None = None) -> Frame | None:
@@ -205,15 +221,21 @@ class Seen:
     def callers(self, frame: Frame) -> Iterator[Frame]:
         """The frame once for each call of its definition on the same object, arguments bound."""
         definition, one = frame.body.definition, frame.this
-        called = re.compile(rf"\.{re.escape(definition.short)}\(")
-        for method in self._methods(one.kind) if one else ():
-            if not called.search(self.program.text(method)):
-                continue
-            body = self.program.body(method)
-            for site in body.calls if body else ():
-                if site.call.name == definition.short and isinstance(site.call.receiver, This):
-                    bound = self.bind(site.call, definition, Frame(body, one))  # type: ignore[arg-type]
-                    yield Frame(frame.body, one, bound)
+        for body, call in self._own_calls(one.kind, definition.short) if one else ():
+            bound = self.bind(call, definition, Frame(body, one))
+            yield Frame(frame.body, one, bound)
+
+    def _own_calls(self, kind: str, name: str) -> list[tuple[Body, Call]]:
+        """Calls of a method by the methods of the same object."""
+        if (kind, name) not in self._called:
+            self._called[kind, name] = [
+                (body, site.call)
+                for method, text in self._methods(kind)
+                if f".{name}(" in text and (body := self.program.body(method)) is not None
+                for site in body.calls
+                if site.call.name == name and isinstance(site.call.receiver, This)
+            ]
+        return self._called[kind, name]
 
     def bind(self, call: Call, definition: Definition, frame: Frame) -> dict[str, Value]:
         bound = self.program.bind(call, definition)
@@ -307,8 +329,8 @@ class Seen:
             written = re.compile(rf"\.{re.escape(name)}\b(?!\()")
             self._stored[kind, name] = [
                 (body, store)
-                for definition in self._methods(kind)
-                if written.search(self.program.text(definition))
+                for definition, text in self._methods(kind)
+                if written.search(text)
                 and self._runs(kind, definition)
                 and (body := self.program.body(definition)) is not None
                 for store in body.stores
@@ -331,8 +353,8 @@ class Seen:
         called = f".{definition.short}("
         callers = [
             method
-            for method in self._methods(kind)
-            if method != definition and called in self.program.text(method)
+            for method, text in self._methods(kind)
+            if method != definition and called in text
         ]
         return not callers or any(self._runs(kind, caller) for caller in callers)
 
@@ -347,15 +369,16 @@ class Seen:
                 found.add((f"{_whose(frame)}: {show(test)}", holds))
         return frozenset(found)
 
-    def _methods(self, kind: str) -> list[Definition]:
-        """All methods of a class and of its bases, nearest first."""
+    def _methods(self, kind: str) -> list[tuple[Definition, str]]:
+        """All methods of a class and of its bases, nearest first, each with its text."""
         if kind not in self._listed:
             self._listed[kind] = []
             for key in self.program.family(kind):
                 path, _, name = key.partition("::")
                 source = self.program.outline(path)
                 all_ = source.definitions.values() if source else ()
-                self._listed[kind] += [d for d in all_ if d.class_name == name]
+                own = (d for d in all_ if d.class_name == name)
+                self._listed[kind] += [(d, self.program.text(d)) for d in own]
         return self._listed[kind]
 
     def _given_when_made(self, one: Object, name: str) -> list["Put"]:

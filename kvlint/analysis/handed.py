@@ -1,7 +1,8 @@
 """How the buffers that are handed over in one list count their slots."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from kvlint.analysis.allocations import Allocations, Buffer
 from kvlint.analysis.arithmetic import Apart, apart
@@ -42,22 +43,26 @@ from kvlint.findings import Span
 _UNTOLD = Opaque("no item length stands beside it")
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Count:
     """The slots of one buffer: `rows`, divided by the rows that one item takes (None: one).
 
-    `rows` speaks of the fields of the object that holds the buffer, `made` of what its maker
-    gave it, in each case (none: nobody knows the maker). `whose` is the buffer's name, `at`
-    where the rows are computed, in the definition `scope`.
+    `rows` speaks of the fields of the object that holds the buffer. `whose` is the buffer's
+    name, `at` where the rows are computed, in the definition `scope`.
     """
 
     rows: Term
     rows_an_item: Term | None
-    made: tuple[Term, ...]
     whose: str
     at: Span
     scope: str
     handed_at: Span
+    by_maker: Callable[[], Cases[Term]]
+
+    @cached_property
+    def made(self) -> tuple[Term, ...]:
+        """The rows in terms of whoever made the object, in each case; none: nobody knows whom."""
+        return tuple(dict.fromkeys(one for _, one in self.by_maker()))
 
     @property
     def formula(self) -> Term:
@@ -102,6 +107,7 @@ class Providers:
         self.seen = Seen(program)
         self.allocations = Allocations(self.seen)
         self.counting = Counting(self.seen, self.allocations)
+        self._known: dict[Hashable, Cases[tuple[Count | None, ...]]] = {}
 
     def handed(self, definition: Definition, kind: str | None) -> Iterator[Handed]:
         """Each list that a run of the definition on an object of class `kind` may hand over."""
@@ -119,7 +125,8 @@ class Providers:
                     yield from self._handed(found)
 
     def _handed(self, pointers: tuple[_Pointer, ...]) -> Iterator[Handed]:
-        for _, counts in together(map(self._counts, pointers)):
+        cases = {counts: None for _, counts in together(map(self._counts, pointers))}
+        for counts in cases:
             read = tuple(one for one in counts if one is not None)
             yield Handed(read, len(read) == len(counts))
 
@@ -202,19 +209,34 @@ class Providers:
         unread: Cases[tuple[Count | None, ...]] = [(NO_FACTS, (None,))]
         if not buffer.dims or buffer.nested or isinstance(buffer.dims[0].term, Literal):
             return unread
-        rows = buffer.dims[0]
-        home = buffer.of
+        rows, item = buffer.dims[0], pointer.item
+        home = rows.frame.this or buffer.of
+        key = (
+            (rows.term, rows.frame.key, buffer.name, home.key if home else None, pointer.at),
+            (item.term, item.frame.key) if item else None,
+        )
+        if key not in self._known:
+            self._known[key] = self._read(rows, buffer, pointer) or unread
+        return self._known[key]
+
+    def _read(
+        self, rows: Value, buffer: Buffer, pointer: _Pointer
+    ) -> Cases[tuple[Count | None, ...]]:
+        home = rows.frame.this or buffer.of
         origin = self._origin(rows, 0)
         at, scope = self._span(origin.frame, origin.term), origin.frame.body.definition.key
-        made = self.counting.formulas(rows, home, made=True)
+
+        def by_maker() -> Cases[Term]:
+            if home is None or home.made is None:
+                return []
+            return self.counting.formulas(rows, home, made=True)
+
         found: Cases[tuple[Count | None, ...]] = []
         for facts, formula in self.counting.formulas(rows, home):
             for more, an_item in self._rows_an_item(pointer.item, home):
-                known = home is not None and home.made is not None
-                maker = tuple(dict.fromkeys(one for _, one in made)) if known else ()
-                count = Count(formula, an_item, maker, buffer.name, at, scope, pointer.at)
+                count = Count(formula, an_item, buffer.name, at, scope, pointer.at, by_maker)
                 found += given([(more, (count,))], facts)
-        return found[:MOST_CASES] or unread
+        return found[:MOST_CASES]
 
     def _rows_an_item(self, item: Value | None, home: Object | None) -> Cases[Term | None]:
         """How many rows of its tensor an item takes; None: one, or no item length is given."""
