@@ -16,6 +16,7 @@ from kvlint.analysis.frames import (
     is_empty,
     together,
 )
+from kvlint.analysis.tensors import allocation
 from kvlint.analysis.terms import (
     Call,
     Choice,
@@ -35,7 +36,6 @@ from kvlint.analysis.terms import (
 )
 from kvlint.analysis.vocabulary import words
 
-_ALLOCATES = frozenset({"zeros", "empty", "ones", "rand", "randn"})
 _JOINS = frozenset({"chain"})
 
 
@@ -109,10 +109,9 @@ class Allocations:
 
     def _call(self, call: Call, value: Value, depth: int) -> Together:
         frame = value.frame
-        if call.receiver is None and call.name in _ALLOCATES and call.callee != call.name:
-            shape = dict(call.keywords).get("size")
-            given_shape = (shape,) if shape is not None and not call.arguments else call.arguments
-            cases = self._dims(tuple(Value(one, frame) for one in given_shape), depth)
+        made = allocation(call, frame.body)
+        if made is not None:
+            cases = self._dims(tuple(Value(one, frame) for one in made.shape), depth)
             return [(facts, (Buffer(dims),)) for facts, dims in cases]
         if call.receiver is None and call.name in _JOINS:
             return together(self.behind(Value(one, frame), depth + 1) for one in call.arguments)

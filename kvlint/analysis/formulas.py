@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kvlint.analysis.arithmetic import Apart
+from kvlint.analysis.arithmetic import Apart, variables
 from kvlint.analysis.bodies import Body
 from kvlint.analysis.handed import Count, Providers
 from kvlint.analysis.link import Program
@@ -54,8 +54,10 @@ class Siblings:
         """A count that is only given to whoever allocates, by whom nobody knows."""
         return tuple(
             f"who makes {count.whose} is not known, so {show(count.rows)} is not either"
-            for count in (self.odd, self.usual)
-            if isinstance(count.rows, Parameter) and not count.made
+            for count, other in ((self.odd, self.usual), (self.usual, self.odd))
+            if isinstance(count.rows, Parameter)
+            and count.rows.name not in variables(other.rows)
+            and not count.made
         )
 
 

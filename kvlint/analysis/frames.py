@@ -256,24 +256,22 @@ class Seen:
         found: list[Frame] = []
         if call.name in apis().common:
             return found
-        for one in self._receivers(call.receiver, frame):
-            definition = self._method(one.kind, call.name)
+        for one, start in self._receivers(call.receiver, frame):
+            definition = self._method(start, call.name)
             body = self.program.body(definition) if definition else None
             if definition is not None and body is not None:
                 found.append(Frame(body, one, self.bind(call, definition, frame)))
         return found
 
-    def _receivers(self, receiver: Term, frame: Frame) -> list[Object]:
+    def _receivers(self, receiver: Term, frame: Frame) -> list[tuple[Object, str]]:
+        """Objects that a method is called of, each with the class where it is looked up first."""
         match receiver:
             case Call(callee="super", receiver=None):
                 definition = frame.body.definition
-                owner = f"{definition.path}::{definition.class_name}"
-                return [
-                    Object(base, frame.this.made if frame.this else None)
-                    for base in self.program.family(owner)[1:2]
-                ]
+                bases = self.program.family(f"{definition.path}::{definition.class_name}")[1:2]
+                return [(frame.this or Object(base), base) for base in bases]
         found = {one.kind: one for _, all_ in self.objects(Value(receiver, frame)) for one in all_}
-        return list(found.values())
+        return [(one, kind) for kind, one in found.items()]
 
     def _method(self, kind: str, name: str) -> Definition | None:
         for key in self.program.family(kind):

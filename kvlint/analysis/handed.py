@@ -325,7 +325,7 @@ def _of_offset(term: Term) -> Term:
 def _item_lengths(beside: tuple[Term, ...]) -> Term | None:
     """The list beside the addresses that says how many bytes an item of each region takes."""
     lists = [one for one in beside if _is_list(one) and not one.contains(is_pointer)]
-    lists = [one for one in lists if not one.contains(_tells_whole)]
+    lists = [one for one in lists if not one.contains(tells_whole)]
     told = [one for one in lists if one.contains(_tells_row)]
     # The length of a part of a buffer is a number of rows, too: the shorter text is the item's.
     return min(told, key=lambda one: one.size) if told else (lists[-1] if lists else None)
@@ -351,7 +351,7 @@ def _tells_row(term: Term) -> bool:
     return False
 
 
-def _tells_whole(term: Term) -> bool:
+def tells_whole(term: Term) -> bool:
     match term:
         case Field(of, "nbytes") | Call("numel" | "nelement" | "nbytes", of) if of is not None:
             return not isinstance(of, Item)

@@ -127,6 +127,7 @@ class _Signatures(cst.CSTVisitor):
         super().__init__()
         self.parameters: dict[str, list[str]] = {}
         self._classes: list[str] = []
+        self._around = 0  # functions that the one looked at stands in
 
     def visit_ClassDef(self, node) -> None:
         self._classes.append(node.name.value)
@@ -138,10 +139,14 @@ class _Signatures(cst.CSTVisitor):
 
     def visit_FunctionDef(self, node) -> None:
         listed = [p.name.value for p in node.params.params]
-        if self._classes:
+        if self._classes and not self._around:
             listed = listed[1:]
+        self._around += 1
         name = node.name.value
         self.parameters[self._classes[-1] if name == "__init__" else name] = listed
+
+    def leave_FunctionDef(self, original_node) -> None:
+        self._around -= 1
 
 
 def _is_field(statement: cst.BaseStatement) -> bool:
