@@ -10,12 +10,11 @@ from kvlint.analysis.frames import (
     NO_FACTS,
     Cases,
     Object,
-    Seen,
     Value,
     given,
-    is_empty,
     together,
 )
+from kvlint.analysis.seen import Seen, is_empty
 from kvlint.analysis.tensors import allocation
 from kvlint.analysis.terms import (
     Call,

@@ -5,19 +5,22 @@ name in it. Two are the same when they agree for all numbers tried. Names that o
 has may stand for one another: the same formula is often spelled with other names.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice, permutations, product
 from math import ceil
+from operator import add, and_, floordiv, lshift, mod, mul, or_, rshift, sub, xor
+from typing import Any
 
 from kvlint.analysis.terms import Call, Fold, Literal, Operation, Parameter, Sequence, Term
 from kvlint.analysis.vocabulary import words
 
-MOST_TRIED = 4096
+MOST_TRIED = 2048
 _SMALL = 8
 _LONGEST = 1 << 64
+_MOST_BITS = 64
 _BYTES = frozenset({"byte", "bytes", "nbytes", "memory", "mem", "budget", "gb", "gib", "mb", "mib"})
 
 
@@ -48,61 +51,57 @@ def variables(formula: Term) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def evaluate(formula: Term, at: Mapping[str, int]) -> Fraction:
+Number = int | Fraction
+_Made = Callable[[Mapping[str, int]], Number]
+
+
+def evaluate(formula: Term, at: Mapping[str, int]) -> Number:
     """Raises ZeroDivisionError, KeyError for a missing name, ValueError for what is no number."""
+    return _made(formula)(at)
+
+
+@lru_cache(maxsize=1024)
+def _made(formula: Term) -> _Made:
+    """What works a formula out: it is taken apart once, for all the numbers that are tried."""
     match formula:
         case Literal(int(value)):
-            return Fraction(value)
+            return lambda _: value
         case Parameter(_, name):
-            return Fraction(at[name])
-        case Operation(symbol, left, right):
-            return _combined(symbol, evaluate(left, at), evaluate(right, at))
+            return lambda at: at[name]
+        case Operation(symbol, left, right) if symbol in _WORKS_OUT:
+            combine, one, other = _WORKS_OUT[symbol], _made(left), _made(right)
+            return lambda at: combine(one(at), other(at))
         case Fold("min" | "max" as kind, Sequence(items)) if items:
-            numbers = [evaluate(item, at) for item in items]
-            return min(numbers) if kind == "min" else max(numbers)
+            fold, all_ = (min if kind == "min" else max), [_made(item) for item in items]
+            return lambda at: fold(one(at) for one in all_)
         case Call(callee="ceil", arguments=(only,)):
-            return Fraction(ceil(evaluate(only, at)))
+            inner = _made(only)
+            return lambda at: ceil(inner(at))
     raise ValueError("no arithmetic")
 
 
-def _combined(symbol: str, left: Fraction, right: Fraction) -> Fraction:
-    match symbol:
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
-        case "/":
-            return left / right
-        case "//":
-            return Fraction(left // right)
-        case "%":
-            return left % right
-        case "cdiv":
-            return Fraction(-(-left // right))
-        case "or":
-            return left or right
-        case "**" | "<<" | ">>" | "&" | "|" | "^" if left.denominator == right.denominator == 1:
-            return Fraction(_of_integers(symbol, int(left), int(right)))
-    raise ValueError(f"{symbol} is not followed")
+def _bits(combine: Callable[[int, int], int]) -> Callable[[Number, Number], Number]:
+    """Of whole numbers; of a power or a shift nothing that takes long to work out."""
+
+    def of_whole(left: Number, right: Number) -> Number:
+        if left != int(left) or right != int(right) or not 0 <= right <= _LONGEST:
+            raise ValueError("not followed")
+        if combine in _GROW and (right > _MOST_BITS or abs(left) > _LONGEST):
+            raise ValueError("too large")
+        return combine(int(left), int(right))
+
+    return of_whole
 
 
-def _of_integers(symbol: str, left: int, right: int) -> int:
-    if symbol in ("**", "<<", ">>") and not 0 <= right <= 64:
-        raise ValueError("too large")
-    match symbol:
-        case "**":
-            return int(left**right)
-        case "<<":
-            return left << right
-        case ">>":
-            return left >> right
-        case "&":
-            return left & right
-        case "|":
-            return left | right
-    return left ^ right
+_GROW = frozenset({pow, lshift, rshift})
+_WORKS_OUT: dict[str, Callable[[Any, Any], Number]] = {
+    "+": add, "-": sub, "*": mul, "//": floordiv, "%": mod,
+    "/": Fraction,
+    "cdiv": lambda left, right: -(-left // right),
+    "or": lambda left, right: left or right,
+    "**": _bits(pow), "<<": _bits(lshift), ">>": _bits(rshift),
+    "&": _bits(and_), "|": _bits(or_), "^": _bits(xor),
+}  # fmt: skip
 
 
 @lru_cache(maxsize=4096)
@@ -149,13 +148,17 @@ def _counts_bytes(name: str) -> bool:
 
 def _difference(one: Term, other: Term, names: Mapping[str, str]) -> Apart | None:
     """`names`: names of `other` that stand for a name of `one`."""
+    try:
+        left_of, right_of = _made(one), _made(other)
+    except ValueError:
+        return None
     mine = variables(one)
     all_names = list(dict.fromkeys([*mine, *(names.get(n, n) for n in variables(other))]))
     for values in _tries(len(all_names), _constants(one, other)):
         at = dict(zip(all_names, values, strict=True))
-        theirs = at | {name: at[of] for name, of in names.items()}
+        theirs = at | {name: at[of] for name, of in names.items()} if names else at
         try:
-            left, right = int(evaluate(one, at)), int(evaluate(other, theirs))
+            left, right = int(left_of(at)), int(right_of(theirs))
         except (ZeroDivisionError, ValueError, OverflowError):
             continue
         if left != right and min(left, right) > 0 and max(left, right) < _LONGEST:

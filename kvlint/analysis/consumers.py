@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from kvlint.analysis.addresses import is_pointer, tells_whole
 from kvlint.analysis.bodies import Body, Root
 from kvlint.analysis.descriptors import counts
 from kvlint.analysis.forms import is_part
 from kvlint.analysis.guards import ENDS, Uniform, facts
-from kvlint.analysis.handed import is_pointer, tells_whole
 from kvlint.analysis.link import Program
 from kvlint.analysis.outline import Definition
 from kvlint.analysis.showing import brief

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from kvlint.analysis.allocations import Allocations
 from kvlint.analysis.arithmetic import variable
-from kvlint.analysis.frames import DEEPEST, NO_FACTS, Cases, Object, Seen, Value, given
+from kvlint.analysis.frames import DEEPEST, NO_FACTS, Cases, Object, Value, given
 from kvlint.analysis.link import default_of
+from kvlint.analysis.seen import Seen
 from kvlint.analysis.showing import show
 from kvlint.analysis.terms import (
     Call,
@@ -93,7 +94,7 @@ class Counting:
     ) -> Cases[Term]:
         lefts = self._of(Value(left, value.frame), reading, depth + 1)
         rights = self._of(Value(right, value.frame), reading, depth + 1)
-        found = [
+        found: Cases[Term] = [
             case
             for facts, one in lefts
             for case in given([(more, Operation(symbol, one, two)) for more, two in rights], facts)
@@ -111,7 +112,8 @@ class Counting:
                 for known, had in result
                 for facts, new in given(cases, known)
             ]  # fmt: skip
-        return [(facts, Fold(kind, Sequence(all_))) for facts, all_ in result][:MOST_FORMULAS]
+        found: Cases[Term] = [(facts, Fold(kind, Sequence(all_))) for facts, all_ in result]
+        return found[:MOST_FORMULAS]
 
     def _rows(self, of: Value, reading: _Reading, depth: int) -> Cases[Term]:
         found: Cases[Term] = []

@@ -139,7 +139,11 @@ class _Statements(Expressions):
     def _run_nested(self, call: Term, env: Environment) -> None:
         """A nested function that is called as a statement: what it appends to the lists around
         it is there afterwards. All else it does is told once, where it stands."""
-        node = self._procedures.get(call.receiver) if isinstance(call, Call) else None  # type: ignore[arg-type]
+        node = (
+            self._procedures.get(call.receiver)
+            if isinstance(call, Call) and call.receiver
+            else None
+        )
         if node is None or not isinstance(call, Call) or self._depth > 3:
             return
         listed = [*node.params.posonly_params, *node.params.params, *node.params.kwonly_params]
@@ -147,14 +151,14 @@ class _Statements(Expressions):
         given = dict(zip(names, call.arguments, strict=False)) | dict(call.keywords)
         local = {**env, **{name: given.get(name, Opaque(f"default of {name}")) for name in names}}
         body, kept, assigned = self.body, self.where, self._assigned
-        told = [body.roots, body.calls, body.stores, body.guards, body.returns]
+        told: list[list[Any]] = [body.roots, body.calls, body.stores, body.guards, body.returns]
         lengths = [len(facts) for facts in told]
         self._assigned = set(names)
         self._depth += 1
         self.block(node.body, local)
         self._depth -= 1
         for facts, length in zip(told, lengths, strict=True):
-            del facts[length:]  # type: ignore[attr-defined]
+            del facts[length:]
         own, self._assigned, self.where = self._assigned, assigned, kept
         env.update((name, local[name]) for name in env if name not in own and name in local)
 

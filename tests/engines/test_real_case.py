@@ -5,6 +5,7 @@ import pytest
 from tests.engines.wheels import Found, findings
 
 FILE = "sglang/srt/disaggregation/nixl/conn.py"
+POOLS = "sglang/srt/mem_cache/deepseek_v4_memory_pool.py"
 
 # Places by first and last line. In 0.5.13 every pool counts its pages by one formula.
 FAULTY = {
@@ -72,3 +73,39 @@ def test_the_repair_is_explained_by_the_line_that_settles_it(version, code):
     (finding,) = at(version, code, (line, line + 2))
     assert finding["status"] == "guarded"
     assert first <= finding["guard"]["line"] <= last
+
+
+# The index pool's page count and that of the KV pools it is handed over with.
+TWO_FORMULAS = {
+    "(size + page_size + 1) // page_size": (549, 551),
+    "cdiv(size + global_page_size, page_size)": (249, 251),
+}
+
+
+def of_the_pools(version: str) -> list[Found]:
+    return [f for f in findings(f"sglang=={version}", POOLS) if f["code"] == "KV105"]
+
+
+def test_two_formulas_of_one_list_are_told_with_their_places():
+    (finding,) = [f for f in of_the_pools("0.5.21") if f["status"] != "guarded"]
+    assert finding["status"] == "unguarded"
+    assert finding["confidence"] == "high"
+    told = {step["line"]: step["message"] for step in finding["trace"] if step["path"] == POOLS}
+    for formula, (first, last) in TWO_FORMULAS.items():
+        assert formula in finding["message"]
+        assert [line for line, says in told.items() if first <= line <= last and formula in says]
+    first, last = TWO_FORMULAS["(size + page_size + 1) // page_size"]
+    assert first <= finding["line"] <= last
+
+
+@pytest.mark.parametrize("version", ["0.5.20", "0.5.22", "0.5.23"])
+def test_one_formula_or_the_least_count_is_no_finding(version):
+    assert [f for f in of_the_pools(version) if f["status"] != "guarded"] == []
+
+
+@pytest.mark.parametrize("version", ["0.5.22", "0.5.23"])
+def test_what_settles_two_formulas_is_the_least_count_where_the_list_is_used(version):
+    for finding in of_the_pools(version):
+        first, last = SETTLED[version]["KV102"][1]
+        assert finding["guard"]["path"] == FILE
+        assert first <= finding["guard"]["line"] <= last

@@ -9,6 +9,7 @@ FILES = [
     ("sglang==0.5.23", "sglang/srt/disaggregation/nixl/conn.py"),
     ("sglang==0.5.23", "sglang/srt/disaggregation/mooncake/conn.py"),
     ("sglang==0.5.23", "sglang/srt/disaggregation/common/staging_buffer.py"),
+    ("sglang==0.5.23", "sglang/srt/mem_cache/deepseek_v4_memory_pool.py"),
     ("vllm==0.33.0", "vllm/distributed/kv_transfer/kv_connector/v1/nixl/base_worker.py"),
     ("vllm==0.33.0", "vllm/distributed/kv_transfer/kv_connector/v1/nixl/pull_worker.py"),
     ("vllm==0.33.0", "vllm/distributed/kv_transfer/kv_connector/v1/hf3fs/hf3fs_connector.py"),

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks import downloads
 
-CODES = "KV101,KV102,KV103"
+CODES = "KV101,KV102,KV103,KV105"
 Found = dict[str, Any]
 
 
