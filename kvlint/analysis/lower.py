@@ -47,6 +47,7 @@ from kvlint.analysis.terms import (
 
 # What a local's name says something about; of other values it is told elsewhere.
 _NAMED = Item | Call | Operation | Choice | Many | Mapping | Sequence
+_MOST_NESTED_RUNS = 32
 _TERMINATING = (cst.Raise, cst.Return, cst.Continue, cst.Break)
 
 
@@ -101,6 +102,7 @@ class _Statements(Expressions):
         self._order = 0
         self._heads: set[str] = set()  # names that a path in an environment starts with
         self._procedures: dict[Term, cst.FunctionDef] = {}
+        self._nested_runs = 0
         self._assigned: set[str] = set()
         self._depth = 0
 
@@ -139,13 +141,12 @@ class _Statements(Expressions):
     def _run_nested(self, call: Term, env: Environment) -> None:
         """A nested function that is called as a statement: what it appends to the lists around
         it is there afterwards. All else it does is told once, where it stands."""
-        node = (
-            self._procedures.get(call.receiver)
-            if isinstance(call, Call) and call.receiver
-            else None
-        )
-        if node is None or not isinstance(call, Call) or self._depth > 3:
+        if not isinstance(call, Call) or call.receiver not in self._procedures:
             return
+        if self._depth > 3 or self._nested_runs >= _MOST_NESTED_RUNS:
+            return
+        self._nested_runs += 1
+        node = self._procedures[call.receiver]
         listed = [*node.params.posonly_params, *node.params.params, *node.params.kwonly_params]
         names = [parameter.name.value for parameter in listed]
         given = dict(zip(names, call.arguments, strict=False)) | dict(call.keywords)

@@ -44,6 +44,7 @@ from kvlint.analysis.vocabulary import apis
 from kvlint.findings import Span
 
 MOST_CALLERS = 4
+MOST_STEPS = 8_000  # for one question; real code takes some hundreds
 
 
 class Seen:
@@ -52,9 +53,12 @@ class Seen:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.members = Members(program)
+        self._left = MOST_STEPS
         self._going: set[tuple[Term, str, str]] = set()
 
     def frame(self, definition: Definition, kind: str | None = None) -> Frame | None:
+        """Where a question starts: a definition, run on some object of the class `kind`."""
+        self._left = MOST_STEPS
         body = self.program.body(definition)
         if body is None:
             return None
@@ -71,6 +75,9 @@ class Seen:
     def steps(self, value: Value) -> Cases[Value] | None:
         """What a value is given as; None where it is given nowhere (it is what it is)."""
         term, frame = value.term, value.frame
+        self._left -= 1
+        if self._left < 0:
+            return None
         match term:
             case Choice(test, then, other):
                 return choice(test, Value(then, frame), Value(other, frame))

@@ -77,3 +77,39 @@ def test_a_guard_in_a_branch_does_not_dominate_what_follows_the_branch(lowered):
     body = lowered("def f(n, m, t):\n    if t:\n        assert n == m\n    return n\n")
     (last,) = body.returns
     assert not any(g.where.dominates(last.where) and g.raises for g in body.guards)
+
+
+@pytest.mark.parametrize(
+    ("inside", "value"),
+    [
+        ("out.append(x + 1)", "[xs[i] + 1 ...]"),
+        ("out.extend([x, x])", "[[xs[i], xs[i]] ...]"),
+        ("y = x * 2\n        out.append(y)", "[xs[i] * 2 ...]"),
+        ("if x:\n            return\n        out.append(x)", "[xs[i] ...]"),
+        ("out = [x]", "[]"),  # a name of its own
+        ("add(x)", "[]"),
+    ],
+)
+def test_what_a_nested_function_appends_is_in_the_list_around_it(lowered, inside, value):
+    text = f"def f(xs):\n    out = []\n    def add(x):\n        {inside}\n    for x in xs:\n        add(x)\n    return out"
+    assert returned(lowered(text)) == value
+
+
+def test_what_a_nested_function_does_is_told_once(lowered):
+    body = lowered(
+        "def f(self, xs):\n    def put(x):\n        assert x\n        self.last = x\n        send(x)\n        return x\n    put(xs[0])\n    put(xs[1])"
+    )
+    assert [show(store.value) for store in body.stores] == ["x"]
+    assert [site.call.name for site in body.calls].count("send") == 1
+    assert len(body.guards) == 1
+    assert body.returns == []
+
+
+def test_nested_functions_that_call_each_other_come_to_an_end(lowered):
+    calls = "\n".join(["        f{}(x)"] * 40)
+    nested = "\n".join(
+        f"    def f{n}(x):\n" + (calls.format(*[n - 1] * 40) if n else "        out.append(x)")
+        for n in range(6)
+    )
+    body = lowered(f"def f(xs):\n    out = []\n{nested}\n    f5(xs)\n    return out")
+    assert body.returns

@@ -346,3 +346,15 @@ def test_a_formula_of_another_file_is_told_where_the_list_is_handed_over(found):
     (finding,) = shown(found(classes, both=pool))
     assert finding.span.path == "both.py"
     assert "pools.py:" in finding.message
+
+
+@pytest.mark.parametrize("step", ["self.b{0}() + self.b{0}()", "[*self.b{0}(), *self.b{0}()]"])
+def test_a_ladder_of_calls_comes_to_an_end(found, step):
+    methods = "\n\n".join(
+        f"    def b{n}(self):\n        return "
+        + (step.format(n - 1) if n else "[torch.zeros(self.n0(), 8)]")
+        + f"\n\n    def n{n}(self):\n        return self.n{n + 1}() + self.n{n + 1}()"
+        for n in range(40)
+    )
+    last = "    def infos(self):\n        return [b.data_ptr() for b in self.b39()]"
+    found(f"import torch\n\n\nclass Pool:\n{methods}\n\n{last}\n")

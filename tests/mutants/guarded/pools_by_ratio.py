@@ -5,7 +5,7 @@ import torch
 
 
 def count_pages(size, page_size):
-    return -(-(size + page_size) // page_size)
+    return (size + page_size) // page_size + 1
 
 
 class RatioPool:
