@@ -71,9 +71,12 @@ def _made(formula: Term) -> _Made:
         case Operation(symbol, left, right) if symbol in _WORKS_OUT:
             combine, one, other = _WORKS_OUT[symbol], _made(left), _made(right)
             return lambda at: combine(one(at), other(at))
-        case Fold("min" | "max" as kind, Sequence(items)) if items:
-            fold, all_ = (min if kind == "min" else max), [_made(item) for item in items]
-            return lambda at: fold(one(at) for one in all_)
+        case Fold("min", Sequence(items)) if items:
+            least = [_made(item) for item in items]
+            return lambda at: min(one(at) for one in least)
+        case Fold("max", Sequence(items)) if items:
+            most = [_made(item) for item in items]
+            return lambda at: max(one(at) for one in most)
         case Call(callee="ceil", arguments=(only,)):
             inner = _made(only)
             return lambda at: ceil(inner(at))
@@ -84,16 +87,17 @@ def _bits(combine: Callable[[int, int], int]) -> Callable[[Number, Number], Numb
     """Of whole numbers; of a power or a shift nothing that takes long to work out."""
 
     def of_whole(left: Number, right: Number) -> Number:
-        if left != int(left) or right != int(right) or not 0 <= right <= _LONGEST:
+        one, other = int(left), int(right)
+        if one != left or other != right or not 0 <= other <= _LONGEST:
             raise ValueError("not followed")
-        if combine in _GROW and (right > _MOST_BITS or abs(left) > _LONGEST):
+        if combine in _GROW and (other > _MOST_BITS or abs(one) > _LONGEST):
             raise ValueError("too large")
-        return combine(int(left), int(right))
+        return combine(one, other)
 
     return of_whole
 
 
-_GROW = frozenset({pow, lshift, rshift})
+_GROW: tuple[Callable[[int, int], int], ...] = (pow, lshift, rshift)
 _WORKS_OUT: dict[str, Callable[[Any, Any], Number]] = {
     "+": add, "-": sub, "*": mul, "//": floordiv, "%": mod,
     "/": Fraction,
