@@ -20,7 +20,8 @@ from kvlint.engine.record import Record
 
 # What a body is made of besides what its definition tells.
 _PARTS = (
-    "loops", "roots", "calls", "stores", "returns", "guards", "running", "names", "spans", "tested",
+    "loops", "roots", "calls", "stores", "returns", "guards", "running", "names", "assigned",
+    "spans", "tested",
 )  # fmt: skip
 
 

@@ -3,10 +3,12 @@
 import os
 import pickle
 import time
+from dataclasses import fields
 
 import pytest
 
-from kvlint.engine import cache
+from kvlint.analysis.bodies import Body
+from kvlint.engine import cache, facts
 from kvlint.engine.cache import TICK, Cache
 from kvlint.engine.check import check_files
 from kvlint.engine.discover import discover
@@ -275,3 +277,9 @@ def test_whether_a_file_can_be_read_is_asked_each_time(tree):
     record = cache.Record()
     record.update(Tree(tree), ["unreadable.py"], lambda _: looks, lambda _: True)
     assert not record.files["unreadable.py"].looks(looks)
+
+
+def test_all_that_lowering_finds_out_of_a_body_is_kept():
+    """What an analysis works out anew is left behind; a fact that is lost changes answers."""
+    made_anew = {"definition", "places", "entries", "quantities", "_known"}
+    assert {part.name for part in fields(Body)} - made_anew == set(facts._PARTS)
