@@ -1,5 +1,7 @@
 """The seven needs of linking, each on the smallest program that has it."""
 
+import pytest
+
 from kvlint.analysis.origins import Origins
 from kvlint.analysis.showing import show
 
@@ -91,3 +93,47 @@ def test_callees_come_by_imports_and_re_exports(program):
 def test_an_unknown_value_stays_what_it_is(program):
     one = program(m="def go(x):\n    return mystery(x)\n")
     assert origins(one, "m.py", "go") == ["mystery(x)"]
+
+
+def test_an_item_of_a_mapping_made_here_is_the_fields_store(program):
+    """`self.sizes = {}` above it takes nothing from what is put in afterwards."""
+    one = program(
+        m="class A:\n    def fill(self, n):\n        self.sizes = {}\n"
+        "        self.sizes['kv'] = n * 2\n    def get(self):\n        return self.sizes['kv']\n"
+    )
+    assert origins(one, "m.py", "A.get") == ["n * 2"]
+
+
+REGION = "class Region:\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    "put",
+    [
+        "self.regions.append(Region())",
+        "self.regions = [Region() for _ in range(n)]",
+        "self.regions = [Region(), Region()]",
+        "self.regions[n] = Region()",
+        "self.regions = given",
+    ],
+)
+def test_what_a_fields_list_or_mapping_holds_has_a_class(program, put):
+    one = program(
+        m=f"{REGION}class A:\n    def fill(self, n, given: dict[str, Region]):\n"
+        f"        {put}\n"
+        "    def get(self, n):\n        return self.regions[n]\n"
+    )
+    body = one.body(one.outline("m.py").definitions["A.get"])
+    assert one.type_of(body.returns[0].term, body) == "m.py::Region"
+
+
+def test_a_parameters_list_tells_the_class_of_its_items(program):
+    one = program(
+        m=f"{REGION}def last(regions: list[Region]):\n    return regions[-1]\n"
+        "def some(regions: list[int]):\n    return regions[-1]\n"
+    )
+    kinds = {}
+    for name in ("last", "some"):
+        body = one.body(one.outline("m.py").definitions[name])
+        kinds[name] = one.type_of(body.returns[0].term, body)
+    assert kinds == {"last": "m.py::Region", "some": None}

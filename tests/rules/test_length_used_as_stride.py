@@ -213,3 +213,60 @@ def test_a_count_of_slots_is_no_slot(found):
     stepped = """src.append(base_addr + self.num_blocks * block_len)
                     dst.append(remote_addr)"""
     assert not found(sender(stepped=stepped))
+
+
+CARRIED = {
+    "items of a mapping": (
+        "self.lens = {}\n        self.lens['kv'] = cache[0].nbytes",
+        "[self.base_addr + b * self.lens['kv'] for b in block_ids]",
+    ),
+    "an object in a list": (
+        "self.regions = [Region(base=self.base_addr, length=cache[0].nbytes)]",
+        "[r.base + b * r.length for r in self.regions for b in block_ids]",
+    ),
+    "what a helper multiplies": (
+        "self.length = cache.nbytes // cache.shape[0]",
+        "[self.base_addr + times(b, self.length) for b in block_ids]",
+    ),
+    "an array": (
+        "self.length = cache.shape[1] * cache.shape[2] * cache.element_size()",
+        "(np.asarray(block_ids) * self.length + self.base_addr).tolist()",
+    ),
+}
+
+
+@pytest.mark.parametrize(("taken", "addresses"), CARRIED.values(), ids=CARRIED)
+def test_a_length_is_followed_through_what_carries_it(found, taken, addresses):
+    source = f"""
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass
+class Region:
+    base: int
+    length: int
+
+
+def times(block_id, length):
+    return block_id * length
+
+
+class Sender:
+    def register(self, cache):
+        self.base_addr = cache.data_ptr()
+        {taken}
+
+    def send(self, engine, session, block_ids, remote_addrs, lengths):
+        src = {addresses}
+        engine.batch_transfer_sync_write(session, src, remote_addrs, lengths)
+"""
+    assert {finding.confidence for finding in found(source)} == {Confidence.HIGH}
+
+
+def test_a_number_of_a_layer_is_no_slot(found):
+    stepped = """for layer_id in range(self.num_hidden_layers):
+                        src.append(base_addr + layer_id * block_len)
+                        dst.append(remote_addr)"""
+    assert not found(sender(stepped=stepped))
