@@ -5,6 +5,7 @@ from kvlint.findings import Claim, Given, Severity, Step
 from kvlint.rule import Rule
 
 if TYPE_CHECKING:
+    from kvlint.analysis.consumers import Uses
     from kvlint.analysis.formulas import Siblings
     from kvlint.analysis.link import Program
 
@@ -126,18 +127,21 @@ class Pools:
 """
 
     def check(self, program: "Program") -> Iterator[Claim]:
+        from kvlint.analysis.consumers import uses
         from kvlint.analysis.formulas import siblings
 
+        used: dict[str, Uses] = {}
         for found in siblings(program):
-            yield self._claim(program, found)
+            key = found.by.definition.key
+            if key not in used:
+                used[key] = uses(program, found.by.definition)
+            yield self._claim(found, used[key])
 
-    def _claim(self, program: "Program", found: "Siblings") -> Claim:
-        from kvlint.analysis.consumers import uses
+    def _claim(self, found: "Siblings", used: "Uses") -> Claim:
         from kvlint.analysis.showing import show
         from kvlint.assumptions import Entry, Own, Relation
 
         odd, usual, by = found.odd, found.usual, found.by.definition
-        used = uses(program, by)
         here = odd.at.path == by.path
         formula, other = show(odd.formula), show(usual.formula)
         steps = [
@@ -147,7 +151,7 @@ class Pools:
         ]
         if used.one is not None:
             steps.append(used.one)
-        settled = used.settled
+        settled = found.checked or used.settled
         return Claim(
             code=self.code,
             relation=Relation(Own("slots"), "=", Entry("slots", 0)),

@@ -10,6 +10,7 @@ from kvlint.analysis.frames import (
     NO_FACTS,
     Cases,
     Object,
+    Put,
     Value,
     given,
     together,
@@ -164,22 +165,24 @@ class Allocations:
         if not puts:
             return _UNREAD
         whole = [put for put in puts if put.whole]
-        either = [case for p in whole for case in given(self.behind(p.value, depth + 1), p.facts)]
+        either = [
+            case for put in whole for case in given(self._put(one, name, put, depth), put.facts)
+        ]
         # What is written to an entry of a list that is there is data.
         parts = (
-            self._appended(put.value, depth)
-            if put.key is None
-            else _each(self.behind(put.value, depth + 1), Buffer.deeper)
+            self._put(one, name, put, depth)
             for put in puts
             if not put.whole and not (whole and put.key is not None)
         )
-        found = together([either[:MOST_CASES] or [(NO_FACTS, ())], *parts])
-        holder = puts[0].value.frame.body.definition.class_name or one.short
-        return _each(found, lambda b: b if b.name else replace(b, name=f"{holder}.{name}", of=one))
+        return together([either[:MOST_CASES] or [(NO_FACTS, ())], *parts])
 
-    def _appended(self, one: Value, depth: int) -> Together:
-        found = self.behind(one, depth + 1)
-        return found if isinstance(one.term, Many) else _each(found, Buffer.deeper)
+    def _put(self, one: Object, name: str, put: Put, depth: int) -> Together:
+        """What is put into a field, under the name of the class that puts it there."""
+        found = self.behind(put.value, depth + 1)
+        if not put.whole and not (put.key is None and isinstance(put.value.term, Many)):
+            found = _each(found, Buffer.deeper)
+        holder = put.value.frame.body.definition.class_name or one.short
+        return _each(found, lambda b: b if b.name else replace(b, name=f"{holder}.{name}", of=one))
 
 
 def _each(cases: Together, change: Callable[[Buffer], Buffer]) -> Together:

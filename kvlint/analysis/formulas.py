@@ -6,8 +6,7 @@ But when it can be read it is said, so that nobody calls the finding false today
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 from kvlint.analysis.arithmetic import Apart, variables
 from kvlint.analysis.bodies import Body
@@ -15,12 +14,10 @@ from kvlint.analysis.handed import Count, Providers
 from kvlint.analysis.link import Program
 from kvlint.analysis.outline import Definition
 from kvlint.analysis.showing import show
+from kvlint.analysis.sibling_checks import compared
 from kvlint.analysis.terms import Call, Field, Item, Parameter, Term
 from kvlint.analysis.vocabulary import apis
-
-if TYPE_CHECKING:
-    from kvlint.findings import Span
-
+from kvlint.findings import Span, Step
 
 MOST_PROVIDERS = 24
 MOST_HEIRS = 8
@@ -34,15 +31,21 @@ LISTED = re.compile(
 )
 
 
+_Places = tuple[Span, Span]
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Siblings:
     """Two buffers of one list whose slots are counted by different formulas; `usual` has the
-    one that most buffers of the list have. `by`: the definition that hands them over."""
+    one that most buffers of the list have. `by`: the definition that hands them over, of the
+    class `kind`; `checked`: where the two are compared."""
 
     by: Body
     odd: Count
     usual: Count
     apart: Apart
+    kind: str | None = None
+    checked: Step | None = None
 
     @property
     def size(self) -> int:
@@ -65,16 +68,18 @@ def siblings(program: Program) -> Iterator[Siblings]:
     """Each formula of a list of buffers that differs from the one most of them have."""
     providers = Providers(program)
     for body in program.holding(POINTERS, RETURNS, LISTED):
-        plainest: dict[tuple[Span, Span], Siblings] = {}
+        plainest: dict[_Places, Siblings] = {}
         for kind in _kinds(program, body.definition):
             for handed in providers.handed(body.definition, kind):
-                for found in _odd(body, handed.counts):
+                for found in _odd(body, kind, handed.counts):
                     known = plainest.setdefault((found.odd.at, found.usual.at), found)
                     if found.size < known.size:
                         plainest[found.odd.at, found.usual.at] = found
         for found in plainest.values():
             if (found.usual.at, found.odd.at) not in plainest or found.odd.at > found.usual.at:
-                yield found
+                odd, usual = found.odd, found.usual
+                checked = compared(providers, body.definition, found.kind, odd, usual)
+                yield replace(found, checked=checked)
 
 
 def _kinds(program: Program, definition: Definition) -> list[str | None]:
@@ -94,7 +99,7 @@ def _runs(program: Program, definition: Definition, heir: str) -> bool:
     return False
 
 
-def _odd(by: Body, counts: tuple[Count, ...]) -> Iterator[Siblings]:
+def _odd(by: Body, kind: str | None, counts: tuple[Count, ...]) -> Iterator[Siblings]:
     groups: list[list[Count]] = []
     for count in counts:
         alike = next((group for group in groups if group[0].apart(count) is None), None)
@@ -107,7 +112,7 @@ def _odd(by: Body, counts: tuple[Count, ...]) -> Iterator[Siblings]:
         for group in groups:
             told = group[0].apart(most[0]) if group is not most else None
             if told is not None:
-                yield Siblings(by, group[0], most[0], told)
+                yield Siblings(by, group[0], most[0], told, kind)
 
 
 def one_formula(program: Program, regions: Term) -> str | None:

@@ -31,7 +31,8 @@ class Count:
     """The slots of one buffer: `rows`, divided by the rows that one item takes (None: one).
 
     `rows` speaks of the fields of the object that holds the buffer. `whose` is the buffer's
-    name, `at` where the rows are computed, in the definition `scope`.
+    name, `at` where the rows are computed, in the definition `scope`, `handed_at` where its
+    address is taken.
     """
 
     rows: Term
@@ -40,6 +41,7 @@ class Count:
     at: Span
     scope: str
     handed_at: Span
+    holder: Object | None
     by_maker: Callable[[], Cases[Term]]
 
     @cached_property
@@ -144,7 +146,7 @@ class Providers:
         found: Cases[tuple[Count | None, ...]] = []
         for facts, formula in self.counting.formulas(rows, home):
             for more, an_item in self._rows_an_item(pointer.item, home):
-                count = Count(formula, an_item, buffer.name, at, scope, pointer.at, by_maker)
+                count = Count(formula, an_item, buffer.name, at, scope, pointer.at, home, by_maker)
                 found += given([(more, (count,))], facts)
         return found[:MOST_CASES]
 

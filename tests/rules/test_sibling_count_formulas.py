@@ -303,6 +303,41 @@ def test_a_check_of_all_counts_settles_it(found, check_):
     assert finding.status is Status.GUARDED
 
 
+@pytest.mark.parametrize(
+    "check_",
+    [
+        "assert self.keys.num_pages == self.index.num_pages",
+        "if self.index.num_pages != self.keys.num_pages:\n    raise ValueError",
+        "assert self.keys.kv_buffer[0].shape[0] == self.index.index_buffer[0].shape[0]",
+    ],
+)
+def test_a_check_of_the_two_pools_settles_it(found, check_):
+    text = pools("size // page_size", checked=check_)
+    text = text.replace("        count =", "        self.num_pages = count =").replace(
+        "        self.kv_buffer", f"        self.num_pages = {PAGES}\n        self.kv_buffer"
+    )
+    (finding,) = found(text)
+    assert finding.status is Status.GUARDED
+
+
+def test_a_check_of_something_else_settles_nothing(found):
+    text = pools("size // page_size", checked="assert self.keys.page_size == self.index.page_size")
+    assert len(shown(found(text))) == 1
+
+
+@pytest.mark.parametrize(
+    ("size", "status"),
+    [("shape[0]", Status.GUARDED), ("shape", Status.GUARDED), ("shape[1]", Status.UNGUARDED)],
+)
+def test_a_check_where_the_list_is_made_settles_it(found, size, status):
+    text = pools("size // page_size").replace(
+        "        data_ptrs =",
+        f"        assert len({{buffer.{size} for buffer in buffers}}) == 1\n        data_ptrs =",
+    )
+    (finding,) = found(text)
+    assert finding.status is status
+
+
 def test_a_check_of_item_lengths_settles_nothing(found):
     sender = LEAST.format(count="self.data_lens[0] // self.item_lens[0]")
     sender += "            assert len(set(self.item_lens)) == 1\n"
