@@ -11,8 +11,8 @@ from kvlint.analysis.quantities import Unit, named
 from kvlint.analysis.roles import is_address
 from kvlint.analysis.showing import brief
 from kvlint.analysis.tensors import allocation
-from kvlint.analysis.terms import Call, Literal, Operation, Parameter, Term, last_name
-from kvlint.analysis.ties import comparisons, is_width
+from kvlint.analysis.terms import Call, Literal, Mapping, Operation, Parameter, Term, last_name
+from kvlint.analysis.ties import comparisons, is_width, measures
 from kvlint.analysis.vocabulary import nouns, words
 from kvlint.analysis.widths import NARROWEST, Product, summands, sums_in
 from kvlint.findings import Step
@@ -56,7 +56,7 @@ def kernel_rows(program: Program) -> Iterator[KernelRow]:
             places = [place[0] for part in widest if (place := body.place_of(part.term))]
             if not places:
                 continue
-            told = {literals[0], sum(literals)}
+            told = {literals[0], sum(literals), *(literals[0] + n for n in literals[1:])}
             yield KernelRow(
                 body=body,
                 pointer=pointer,
@@ -114,7 +114,7 @@ def _tied_by_launch(program: Program, kernel: Body, told: set[int]) -> Step | No
     """Where one of these widths is compared with something's shape or stride before the kernel
     is launched, or is how what it is handed is made or viewed."""
     name = kernel.definition.short
-    for definition in program.mentioning(name, after="["):
+    for definition in program.mentioning(name, after="[") or program.mentioning(name):
         body = program.body(definition)
         if body is None:
             continue
@@ -123,6 +123,8 @@ def _tied_by_launch(program: Program, kernel: Body, told: set[int]) -> Step | No
                 if is_width(left, right, told, body) or is_width(right, left, told, body):
                     return step_of(program, inner, guard)
         for site in body.calls:
+            if _chooses(site.call, told):
+                return Step(program.span(body, site.place), "chooses a kernel by the width")
             if _makes(site, body, told):
                 return Step(program.span(body, site.place), "makes rows of this width")
     return None
@@ -134,6 +136,15 @@ def _refused(program: Program, body: Body) -> Iterator[tuple[Body, Guard, Term]]
             yield body, guard, guard.condition
     for site in body.calls:
         yield from refusals(program, site.call, body)
+
+
+def _chooses(call: Call, told: set[int]) -> bool:
+    """`{576: one, 656: other}.get(x.shape[-1])`."""
+    match call:
+        case Call(callee="get", receiver=Mapping(keys, _), arguments=(asked, *_)):
+            known = {key.value for key in keys if isinstance(key, Literal)}
+            return asked.contains(measures) and not known.isdisjoint(told)
+    return False
 
 
 def _makes(site: CallSite, body: Body, told: set[int]) -> bool:

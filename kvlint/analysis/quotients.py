@@ -71,8 +71,9 @@ def _quotients(origins: Origins, body: Body, term: Term, use: str) -> Iterator[O
 
 def _uses(program: Program) -> Iterator[tuple[Body, Term, Mark, str]]:
     for body in stepping(program):
-        for root in [*body.roots, *body.returns]:
-            for _, _, length in products(program, root.term, body):
+        seen: set[Term] = set()
+        for root in reversed([*body.roots, *body.returns]):
+            for _, _, length in products(program, root.term, body, seen):
                 yield body, length, root.place, "stride"
     for body in program.holding(BUILDS, addresses(), words=TRANSPORT):
         for root in [*body.roots, *body.returns]:

@@ -33,6 +33,7 @@ from kvlint.analysis.terms import (
     last_name,
 )
 from kvlint.analysis.vocabulary import words
+from kvlint.analysis.widths import summands, sums_in
 from kvlint.findings import Span, Step
 
 # An address that something is added to, where something is multiplied with a length.
@@ -77,21 +78,25 @@ def stepped(program: Program) -> Iterator[Stepped]:
     """Products of a slot number and a length in addresses, one for each length of a body."""
     origins = Origins(program)
     for body in stepping(program):
-        seen: set[object] = set()
-        for root in [*body.roots, *body.returns]:
-            for product, number, length in products(program, root.term, body):
+        seen: set[tuple[Term, Term]] = set()
+        sums: set[Term] = set()
+        found: dict[object, Stepped] = {}
+        # What an address grows to tells of what it grew from: the last one is asked first, and
+        # the first one that rests on an assumption is told.
+        for root in reversed([*body.roots, *body.returns]):
+            for product, number, length in products(program, root.term, body, sums):
                 if (number, length) in seen:
                     continue
                 seen.add((number, length))
                 ways = _ways(program, origins, length, body, root.where)
                 # Source and destination of one loop rest on one assumption.
                 key = (root.where.loops, *(way.measured.origin.term for way in ways))
-                if not ways or key in seen:
-                    continue
-                seen.add(key)
-                place = body.place_of(product)
-                span = program.span(body, place[0] if place else root.place)
-                yield Stepped(body, span, number, length, ways)
+                if ways:
+                    place = body.place_of(product)
+                    span = program.span(body, place[0] if place else root.place)
+                    found.pop(key, None)
+                    found[key] = Stepped(body, span, number, length, ways)
+        yield from reversed(found.values())
 
 
 def stepping(program: Program) -> Iterator[Body]:
@@ -106,22 +111,22 @@ def stepping(program: Program) -> Iterator[Body]:
             yield from program.bodies_at(path, near, NUMBERS)
 
 
-def products(program: Program, term: Term, body: Body) -> Iterator[tuple[Term, Term, Term]]:
+def products(
+    program: Program, term: Term, body: Body, seen: set[Term]
+) -> Iterator[tuple[Term, Term, Term]]:
     """(product, slot number, what it is multiplied with) of each address in `term`; of what a
-    helper multiplies, the call stands for the product."""
-    for part in term.holding(Operation.bit):
-        match part:
-            case Operation("+"):
-                addends = _parts("+", part)
-                if not any(map(_is_base, addends)):
-                    continue
-                for added in addends:
-                    put = program.inline(added, body) if isinstance(added, Call) else added
-                    for one in _parts("+", put):
-                        if isinstance(one, Operation) and one.symbol == "*":
-                            split = _split(one, body) if not is_address(one) else None
-                            if split is not None:
-                                yield added, *split
+    helper multiplies, the call stands for the product. Sums in `seen` were looked at."""
+    for total in sums_in(term, seen):
+        addends = [part.term for part in summands(total)]
+        if not any(map(_is_base, addends)):
+            continue
+        for added in addends:
+            put = program.inline(added, body) if isinstance(added, Call) else added
+            for one in _parts("+", put):
+                if isinstance(one, Operation) and one.symbol == "*":
+                    split = _split(one, body) if not is_address(one) else None
+                    if split is not None:
+                        yield added, *split
 
 
 def _is_base(term: Term) -> bool:

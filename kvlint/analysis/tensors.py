@@ -129,8 +129,9 @@ def _stored(program: Program, of: Term, name: str, body: Body, depth: int) -> It
         if computed is not None and "property" in computed.decorators:
             yield from _returned(program, Call(name, of, ()), body, depth)
             return
-    for other, store in program.stores(name, owner):
-        if owner is None or program.type_of(store.of, other) in family:
+    # What objects of other classes keep under the same name says nothing.
+    for other, store in program.stores(name, owner) if owner else ():
+        if program.type_of(store.of, other) in family:
             yield from _makings(program, store.value, other, depth - 1)
 
 

@@ -115,10 +115,10 @@ def is_width(one: Term, other: Term, told: set[int], body: Body) -> bool:
     if not any(isinstance(n, Literal) and n.value in told for n in numbers):
         return False
     named = unit_of(one, body) in (Unit.ELEMENTS, Unit.BYTES) or "width" in words(last_name(one))
-    return named or one.contains(_measures)
+    return named or one.contains(measures)
 
 
-def _measures(term: Term) -> bool:
+def measures(term: Term) -> bool:
     return last_name(term) in ("shape", "stride", "size")
 
 

@@ -14,7 +14,7 @@ from kvlint.analysis.link import Program
 from kvlint.analysis.outline import Definition
 from kvlint.analysis.quantities import Unit, is_told, named, unit_of
 from kvlint.analysis.roles import is_address, list_quantity
-from kvlint.analysis.tensors import allocation, bytes_of, given_values
+from kvlint.analysis.tensors import allocation, bytes_of, given_values, tensors
 from kvlint.analysis.terms import (
     Call,
     Choice,
@@ -165,7 +165,7 @@ class Told:
             for of, length in described(root.term):
                 place = self.body.place_of(length) or (root.place, root.where)
                 for width in self._of_length(self.program.inline(length, self.body), of, True):
-                    yield Place(self.body, width, place[0], _BESIDE, False, of)
+                    yield Place(self.body, width, place[0], _BESIDE, width.doubtful, of)
 
     def _has_size(self, others: list[Term]) -> bool:
         """Whether what stands beside a count is the size of what is counted."""
@@ -174,14 +174,17 @@ class Told:
     def _handed(self, site: CallSite) -> Iterator[Place]:
         """Lengths that a transport is handed, and those that a call is given by name beside an
         address."""
-        position = apis().transports.get(site.call.name, {}).get("length")
+        roles = apis().transports.get(site.call.name, {})
+        position, address = roles.get("length"), roles.get("address")
+        given = site.call.arguments
+        of = _pointed(given[address]) if isinstance(address, int) and address < len(given) else None
         lengths = list(site.call.arguments[position:][:1]) if isinstance(position, int) else []
         if any(_pointed(value) is not None for value in site.call.values()):
             lengths += [v for name, v in site.call.keywords if _is_length(name)]
         for length in lengths:
-            for width in self._of_length(_element(length), None, True):
+            for width in self._of_length(_element(length), of, True):
                 says = f"is the length that {site.call.name} is handed"
-                yield from self._place(width, says, False)
+                yield from self._place(width, says, False, of)
 
     def _offsets(self, total: Term, where: Where) -> Iterator[Place]:
         """What a sum adds to an address."""
@@ -240,8 +243,12 @@ class Told:
         if found or not moves:
             return
         parts = summands(length)
+        if length.contains(lambda t: is_told(t, self.body, Unit.ELEMENT_SIZE, Unit.BYTES)):
+            return  # a size is in it, however deep
         if len(parts) == 1 and is_told(length, self.body, Unit.ELEMENTS):
-            yield Width(length, parts[0].coefficient)
+            # A field may hold bytes, where nobody sees what is kept in it.
+            hidden = isinstance(of, Field) and not tensors(self.program, of, self.body)
+            yield Width(length, parts[0].coefficient, doubtful=hidden)
 
     def _summed(self) -> Iterator[Place]:
         """Sums that are bytes by their own arithmetic, in what is told of a cache."""

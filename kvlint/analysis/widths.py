@@ -6,7 +6,7 @@ and a literal, and nothing that says how many bytes an element has, has that in 
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from kvlint.analysis import terms
@@ -17,6 +17,7 @@ from kvlint.analysis.vocabulary import nouns, words
 
 ELEMENT = (1, 2, 4, 8)  # bytes that elements of the usual dtypes have
 _SIZED = (Unit.BYTES, Unit.ELEMENT_SIZE)
+SMALLEST_BLOCK = 8  # elements that share a scale; fewer are no block of a quantisation
 NARROWEST = 16  # bytes of the narrowest row that is worth a literal of its own
 
 
@@ -42,11 +43,12 @@ class Width:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """One part of a sum: `literals` x `factors`, as `term` writes it."""
+    """One part of a sum: `literals` x `factors`, as `term` writes it; added, or `taken` off."""
 
     term: Term
     literals: tuple[int, ...]
     factors: tuple[Term, ...]
+    taken: bool = False
 
     @property
     def coefficient(self) -> int:
@@ -56,8 +58,11 @@ class Product:
 def summands(term: Term) -> list[Product]:
     """The products that a sum adds up, one for what is no sum."""
     match term:
-        case Operation("+" | "-", left, right) if constant(term) is None:
+        case Operation("+", left, right) if constant(term) is None:
             return [*summands(left), *summands(right)]
+        case Operation("-", left, right) if constant(term) is None:
+            taken = (replace(part, taken=not part.taken) for part in summands(right))
+            return [*summands(left), *taken]
     return [_product(term)]
 
 
@@ -129,20 +134,34 @@ def packed(term: Term, body: Body) -> bool:
     """Whether a sum adds elements and, times a literal, what there is one of for each block of
     them: values and their scales, which only have bytes in common."""
     parts = summands(term)
-    scales = [part for part in parts if any(_counts_blocks(f, body) for f in part.factors)]
+    scales = [part for part in parts if _counts_blocks(part, body)]
     values = [
         part
         for part in parts
         if part not in scales and any(unit_of(f, body) is Unit.ELEMENTS for f in part.factors)
     ]
-    return bool(values) and any(part.coefficient > 1 for part in scales)
+    return bool(values) and any(part.coefficient > 1 and not part.taken for part in scales)
 
 
-def _counts_blocks(factor: Term, body: Body) -> bool:
-    match factor:
-        case Operation("//" | "/" | "cdiv", of, _):
-            return unit_of(of, body) is Unit.ELEMENTS
+def _counts_blocks(part: Product, body: Body) -> bool:
+    """Whether a part has one of something for each block of elements."""
+    for factor in part.factors:
+        match factor:
+            case Operation("//" | "/" | "cdiv", of, block) if unit_of(of, body) is Unit.ELEMENTS:
+                size = constant(block)
+                if size is None or (size >= SMALLEST_BLOCK and not _rounds(part)):
+                    return True
     return False
+
+
+def _rounds(part: Product) -> bool:
+    """`n // 4 * 4`: a multiple of 4, which is no number of bytes."""
+    return any(
+        isinstance(f, Operation)
+        and f.symbol in ("//", "cdiv")
+        and constant(f.right) in part.literals
+        for f in part.factors
+    )
 
 
 def adds_to_bytes(term: Term, body: Body) -> bool:
@@ -203,7 +222,11 @@ def _of_part(
                 yield Width(part.term, value, row=unit is Unit.BYTES)
         return
     unknown = [f for f, unit in zip(plain, units, strict=True) if unit is None]
-    if _converts(part) or any(_may_be_size(f) or given(f) is Unit.ELEMENT_SIZE for f in unknown):
+    if (
+        _converts(part)
+        or _rounds(part)
+        or any(_may_be_size(f) or given(f) is Unit.ELEMENT_SIZE for f in unknown)
+    ):
         return
     if Unit.ELEMENTS in units or any(unit_of(f, body) is Unit.ELEMENTS for f in sums):
         if part.literals and not may_count and all(n in ELEMENT for n in part.literals):

@@ -196,6 +196,20 @@ SILENT = {
             def at(self, page):
                 return self.kv_cache.data_ptr() + page * self.kv_dim * self.dtype.itemsize
         """,
+    "parts of a dimension": """
+        def split(kv_cache, head_dim):
+            rest_bytes = head_dim - 2 * (head_dim // 6)
+            return rest_bytes
+        """,
+    "a multiple of four": """
+        def kv_bytes(kv_cache, head_dim, dtype):
+            return head_dim * dtype.itemsize + (head_dim + 3) // 4 * 4
+        """,
+    "elements of a field that nobody sees filled": """
+        class Connector:
+            def register(self):
+                self.store.register_buffer(self.pool.buffer.data_ptr(), self.pool.buffer.numel())
+        """,
     "two of a length": """
         def write(engine, session, src, dst, block_len):
             engine.transfer_sync_write(session, src, dst, block_len * 2)
