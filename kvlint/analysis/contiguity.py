@@ -4,18 +4,19 @@ import re
 from collections.abc import Iterator
 
 from kvlint.analysis.bodies import Body, Where
-from kvlint.analysis.guards import refusals
+from kvlint.analysis.forms import ZERO
+from kvlint.analysis.guards import refusals, refused_when_made, step_of
 from kvlint.analysis.link import Program
 from kvlint.analysis.origins import Origin
 from kvlint.analysis.showing import brief
-from kvlint.analysis.terms import Call, Choice, Each, Item, Many, Sequence, Slice, Term
+from kvlint.analysis.terms import Call, Choice, Each, Item, Many, Sequence, Slice, Term, last_name
 from kvlint.analysis.vocabulary import apis
 from kvlint.findings import Step
 
 _ASKS = frozenset({"is_contiguous", "stride"})
 _TESTED = re.compile(r"\bis_contiguous\(|\.stride\(")
 _PARTS = apis().same_memory | {"items", "keys", "values"}
-_MADE = re.compile(r"\.contiguous\(")
+_MADE = re.compile(r"(\w+)(?:\[[^\]\n]*\])?\.contiguous\(")
 
 
 def roots_of(tensor: Term) -> Iterator[Term]:
@@ -56,12 +57,12 @@ def _checked(program: Program, body: Body, at: Where | None, roots: set[Term]) -
         if holds and _asks(program.inline(guard.condition, body), roots):
             says = f"checks {brief(guard.condition, 80)}"
             return Step(program.span(body, guard.place), says)
-    for site in body.calls:
-        for inner, guard, condition in refusals(program, site.call, body):
-            if _asks(condition, roots):
-                says = f"checks {brief(guard.condition, 80)}"
-                return Step(program.span(inner, guard.place), says)
-    if _MADE.search(program.text(body.definition)):
+    refused = [r for site in body.calls for r in refusals(program, site.call, body)]
+    for inner, guard, condition in (*refused, *refused_when_made(program, body)):
+        if _asks(condition, roots):
+            return step_of(program, inner, guard)
+    copied = set(_MADE.findall(program.text(body.definition)))
+    if any(last_name(root) in copied for root in roots):
         return Step(program.span(body, -1), "makes a contiguous copy")
     return None
 
@@ -71,6 +72,7 @@ def _asks(condition: Term, roots: set[Term]) -> bool:
         isinstance(part, Call)
         and part.name in _ASKS
         and part.receiver is not None
+        and part.arguments in ((), (ZERO,))  # the stride of another axis says nothing
         and not roots.isdisjoint(roots_of(part.receiver))
         for part in condition.holding(Call.bit)
     )

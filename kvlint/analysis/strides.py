@@ -38,7 +38,7 @@ from kvlint.findings import Span, Step
 
 # An address that something is added to, where something is multiplied with a length.
 SUMS = re.compile(
-    r"(?:ptr|addr|address|base)(?:e?s)?(?:\(\)|\[[^\]\n]*\])?\s*\+|\+\s*\(?[\w.]*(?:ptr|addr|base)"
+    r"(?:ptr|addr|address|base)(?:e?s)?(?:\(\)|\[[^\]\n]*\])?\)*\s*(?:#[^\n]*\s*)?\+|\+\s*\(?[\w.]*(?:ptr|addr|base)"
 )
 _LENGTH = "len|size|bytes|width|numel|prod|page|block"
 PRODUCTS = re.compile(

@@ -270,3 +270,33 @@ def test_a_number_of_a_layer_is_no_slot(found):
                         src.append(base_addr + layer_id * block_len)
                         dst.append(remote_addr)"""
     assert not found(sender(stepped=stepped))
+
+
+CHECKED = """
+    class Sender:
+        def __init__(self, kv_cache):
+            {made}
+            self.kv_cache = kv_cache
+
+        def at(self, block_id):
+            kv_cache = self.kv_cache
+            {used}
+            return self.kv_cache.data_ptr() + block_id * self.kv_cache[0].nbytes
+"""
+
+
+def test_gaps_that_a_constructor_refuses(found):
+    made = "if not kv_cache.is_contiguous(): raise ValueError('gaps')"
+    findings = found(CHECKED.format(made=made, used="pass"))
+    assert {f.status for f in findings} <= {Status.GUARDED}
+
+
+@pytest.mark.parametrize(
+    "used",
+    ["assert kv_cache.stride(1) == 1", "query = self.query.contiguous()"],
+    ids=["the stride of another axis", "a copy of something else"],
+)
+def test_what_says_nothing_of_the_gaps_between_slots(found, used):
+    findings = found(CHECKED.format(made="pass", used=used))
+    assert Status.GUARDED not in {f.status for f in findings}
+    assert findings
