@@ -206,7 +206,7 @@ def test_the_log_of_real_findings_is_valid(validator):
     validator.validate(log)
     results = log["runs"][0]["results"]
     assert len(results) == len(report.findings)
-    assert {result["ruleId"] for result in results} == {made.code for made in rules}
+    assert {result["ruleId"] for result in results} == {f.code for f in report.findings}
 
 
 def test_columns_count_characters(run):
