@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from kvlint.analysis.bodies import Where
+from kvlint.analysis.bodies import Body, Where
 from kvlint.analysis.given import given, only_number, operands
 from kvlint.analysis.link import Program
 from kvlint.analysis.ties import making, tie
@@ -24,6 +24,7 @@ _BYTES = re.compile(
     r"bytes|itemsize|mem_get_info|cell_size|element_size|data_ptr|int8|_lens?\b"
     r"|// ?[\w.]+\)? ?\* ?\d"
 )
+NEAR = 300  # characters: a statement and those that it rests on
 _CACHE = re.compile(r"kv|cache|page|slot|pool|mem|block_len|state|token")
 _SEARCHES = (
     (_LITERAL, _BYTES, _CACHE),
@@ -44,8 +45,7 @@ def byte_places(program: Program) -> list[Place]:
 def _byte_places(program: Program) -> Iterator[Place]:
     seen: set[str] = set()
     found: dict[tuple[str, Term], Place] = {}
-    searches = (*_SEARCHES, (_transports(), _LITERAL))
-    for body in (b for patterns in searches for b in program.holding(*patterns)):
+    for body in _candidates(program):
         key = body.definition.key
         if key in seen or is_elsewhere(body.definition.name):
             continue
@@ -61,6 +61,22 @@ def _byte_places(program: Program) -> Iterator[Place]:
         made = making(program, place.body, place.width, place.of)
         holds = f"the tensor {made[0].says} ({made[0].span})" if made and not made[1] else None
         yield replace(place, tie=_tie(program, place), way=way, holds=holds)
+
+
+def _candidates(program: Program) -> Iterator[Body]:
+    """Bodies that hold what one of the searches is for, all of it near one place: most files
+    that hold it somewhere need no outline then."""
+    for path in program.starts():
+        text = program.texts[path]
+        for first, *others in (*_SEARCHES, (_transports(), _LITERAL)):
+            if any(p.search(text) is None for p in others):
+                continue
+            hits = [
+                at
+                for at in (m.start() for m in first.finditer(text))
+                if all(p.search(text, max(0, at - NEAR), at + NEAR) for p in others)
+            ]
+            yield from program.bodies_at(path, hits, *others)
 
 
 def _holds(outer: Place, inner: Place) -> bool:
