@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.rule_cost import table
+
 ROOT = Path(__file__).parent.parent
 WHY = "the wheel {} is missing"
 
@@ -63,4 +65,12 @@ def test_guarded_pools_are_told_by_name_in_host_memory_where_there_is_no_gpu():
         ["one stride for all regions", "column"],
         ["one count for all regions", "out-of-region"],
         ["one byte an element", "item-length"],
+    ]
+
+
+def test_the_cost_of_rules_is_told_as_a_ratio_to_the_first_group():
+    runs = {"one": [(1.0, 2.0), (3.0, 2.0)], "other": [(4.0, 3.0), (4.0, 3.0)]}
+    assert table(runs).splitlines()[2:] == [
+        "| one | 2.0 | 2.0 | 1.00 | 1.00 |",
+        "| other | 4.0 | 3.0 | 2.00 | 1.50 |",
     ]

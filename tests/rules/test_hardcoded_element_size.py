@@ -1,24 +1,16 @@
 """What KV201 takes for an element size, what settles it, and what only counts."""
 
 import time
-from textwrap import dedent
+from functools import partial
 
 import pytest
 
-from kvlint.engine.check import check
-from kvlint.engine.registry import all_rules
 from kvlint.findings import Confidence, Status
 
 
 @pytest.fixture
-def found(project):
-    def run(source):
-        root = project({"pool.py": dedent(source)})
-        report = check(root, [root], all_rules())
-        assert not report.faults
-        return [f for f in report.findings if f.code == "KV201"]
-
-    return run
+def found(found_by):
+    return partial(found_by, "KV201")
 
 
 def shown(findings):

@@ -1,11 +1,9 @@
 """What KV202 takes for the width of a row, on the host and in kernels."""
 
-from textwrap import dedent
+from functools import partial
 
 import pytest
 
-from kvlint.engine.check import check
-from kvlint.engine.registry import all_rules
 from kvlint.findings import Confidence, Status
 
 KERNEL = """
@@ -30,14 +28,8 @@ KERNEL = """
 
 
 @pytest.fixture
-def found(project):
-    def run(source):
-        root = project({"pool.py": dedent(source)})
-        report = check(root, [root], all_rules())
-        assert not report.faults
-        return [f for f in report.findings if f.code == "KV202"]
-
-    return run
+def found(found_by):
+    return partial(found_by, "KV202")
 
 
 def shown(findings):
