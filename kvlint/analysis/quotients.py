@@ -76,7 +76,15 @@ def _uses(program: Program) -> Iterator[tuple[Body, Term, Mark, str]]:
             for _, _, length in products(program, root.term, body, seen):
                 yield body, length, root.place, "stride"
     for body in program.holding(BUILDS, addresses(), words=TRANSPORT):
-        for root in [*body.roots, *body.returns]:
+        grown: set[Term] = set()
+        for root in reversed([*body.roots, *body.returns]):
+            if root.term in grown:
+                continue
+            # What a value grew from is in what it grew to.
+            part = root.term
+            while isinstance(part, Operation):
+                grown.add(part)
+                part = part.left
             for count in counts(root.term, body):
                 yield body, count.count, root.place, "count"
     for body in program.holding(PAGES, MAKES):
