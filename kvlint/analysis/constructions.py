@@ -27,8 +27,7 @@ def uniform_nearby(program: Program, regions: Term, body: Body) -> Step | None:
     """
     made = _alike(regions)
     if made is not None:
-        place = body.place_of(regions)
-        span = program.span(body, place[0] if place else -1)
+        span = program.span_of(body, regions)
         return Step(span, f"every region is {brief(made, 60)}")
     match regions:
         case Field(This(owner), name):

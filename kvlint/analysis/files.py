@@ -15,6 +15,7 @@ from kvlint.analysis.bodies import Body, Mark
 from kvlint.analysis.depth import MAX_DEPTH, MAX_TEXT
 from kvlint.analysis.memory import Listed, Memory, Nothing, Search
 from kvlint.analysis.outline import ClassOutline, Definition, Outline, outline
+from kvlint.analysis.terms import Term
 from kvlint.findings import Fault, Span
 from kvlint.tree import Tree, decode
 
@@ -148,6 +149,11 @@ class Files:
 
     def span(self, body: Body, mark: Mark) -> Span:
         return Span(body.definition.path, *body.at(mark))
+
+    def span_of(self, body: Body, term: Term) -> Span:
+        """Where a term was first written in a body; the body's first line where it was not."""
+        place = body.place_of(term)
+        return self.span(body, place[0] if place else -1)
 
     def text(self, definition: Definition) -> str:
         source = self.outline(definition.path)

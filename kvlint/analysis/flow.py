@@ -358,7 +358,7 @@ class Flow(Carrying):
             if definition is None:
                 return
             if {"property", "cached_property"} & set(definition.decorators):
-                owner = f"{definition.path}::{definition.class_name}"
+                owner = definition.owner
                 yield from self._field_holders(_Carrier("field", owner, definition.short))
                 return
             for body in {id(b): b for b, _ in program.callers(definition)}.values():
@@ -374,7 +374,7 @@ class Flow(Carrying):
         if not family and (not unique or name in apis().quantities):
             return
         for body in program.readers(name, carrier.owner):
-            owner = f"{body.definition.path}::{body.definition.class_name}"
+            owner = body.definition.owner
             related = bool(family) and (owner in family or carrier.owner in program.family(owner))
             if related and not program.runs_on(body.definition, carrier.owner):
                 continue

@@ -86,7 +86,7 @@ def _kinds(program: Program, definition: Definition) -> list[str | None]:
     """The classes whose objects run a method; None for a function."""
     if not definition.class_name:
         return [None]
-    own = f"{definition.path}::{definition.class_name}"
+    own = definition.owner
     heirs = [key for key in program.heirs(own) if _runs(program, definition, key)]
     return [own, *heirs[:MOST_HEIRS]]
 
@@ -126,7 +126,7 @@ def one_formula(program: Program, regions: Term) -> str | None:
     providers = Providers(program)
     best: tuple[int, str, Count] | None = None
     for provider in _providers(program, regions.name):
-        owner = f"{provider.path}::{provider.class_name}"
+        owner = provider.owner
         for handed in providers.handed(provider, owner):
             counts = handed.counts
             if not handed.whole or not counts:

@@ -35,7 +35,7 @@ from kvlint.findings import Span, Step
 
 ENDS = (ZERO, Literal(-1))  # keys of the first and the last entry
 LARGEST_HELPER = 80  # lines; what is longer does more than check
-_FLIP = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "is": "is not",
+FLIP = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "is": "is not",
          "is not": "is", "in": "not in", "not in": "in"}  # fmt: skip
 _MIRROR = {"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
@@ -87,8 +87,8 @@ def facts(condition: Term, holds: bool = True) -> Iterator[Uniform | Bound]:
             yield from _each(of, True)
         case Fold("any", of) if not holds:
             yield from _each(of, False)
-        case Operation(symbol, left, right) if symbol in _FLIP:
-            yield from _compared(symbol if holds else _FLIP[symbol], left, right)
+        case Operation(symbol, left, right) if symbol in FLIP:
+            yield from _compared(symbol if holds else FLIP[symbol], left, right)
 
 
 def _compared(symbol: str, left: Term, right: Term) -> Iterator[Uniform | Bound]:
@@ -169,8 +169,8 @@ def _elementwise(condition: Term, loop: int, holds: bool) -> Iterator[Uniform | 
         ):
             # Nothing is kept before the first turn; from then on all are compared.
             yield from _elementwise(right, loop, False)
-        case Operation(symbol, left, right) if symbol in _FLIP:
-            symbol = symbol if holds else _FLIP[symbol]
+        case Operation(symbol, left, right) if symbol in FLIP:
+            symbol = symbol if holds else FLIP[symbol]
             for one, given in ((left, right), (right, left)):
                 other = _earlier(given, one)
                 if _varies(one, loop) and not _varies(other, loop):
@@ -283,7 +283,7 @@ def refused_when_made(program: Program, body: Body) -> Iterator[tuple[Body, Guar
     """What the constructor of the class of `body` always refuses: its body, the check, and the
     condition as methods see it, what it got by the field that it kept it in."""
     definition = body.definition
-    owner = f"{definition.path}::{definition.class_name}"
+    owner = definition.owner
     for key in program.family(owner) if definition.class_name else ():
         for name in ("__post_init__", "__init__"):
             maker = program.definition(f"{key}.{name}")

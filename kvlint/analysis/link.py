@@ -115,7 +115,7 @@ class Program(Names):
             stores = [
                 store
                 for definition in self._writers(name, owner)
-                if f"{definition.path}::{definition.class_name}" in family
+                if definition.owner in family
                 or any(call in self.text(definition) for call in (*made, "cls("))
                 for store in self._stores_in(definition, name)
             ]
@@ -156,7 +156,7 @@ class Program(Names):
             return ([found] if found else []), False
         match call.receiver:
             case Call(callee="super", receiver=None):
-                owner = f"{body.definition.path}::{body.definition.class_name}"
+                owner = body.definition.owner
                 for base in self.family(owner)[1:]:
                     found = self.definition(f"{base}.{call.name}")
                     if found:
@@ -194,7 +194,7 @@ class Program(Names):
         own = self._method(class_key, definition.short)
         if not own or own[0] == definition or definition.class_name == own[0].class_name:
             return True
-        if f"{definition.path}::{definition.class_name}" not in self.family(class_key):
+        if definition.owner not in self.family(class_key):
             return True  # an heir's
         source = self.outline(own[0].path)
         return "super()" in (source.text(own[0]) if source else "")
@@ -222,7 +222,7 @@ class Program(Names):
         called = self.mentioning(short, after="(")
         if short in apis().common:
             # A name that everybody has: only its own class can be meant with certainty.
-            home = set(self.home(f"{definition.path}::{definition.class_name}"))
+            home = set(self.home(definition.owner))
             called = [
                 d for d in self.mentioning(short, before="self.", after="(") if d.path in home
             ]
@@ -273,7 +273,7 @@ class Program(Names):
         self, term: Term, callee: Definition, bound: dict[str, Term], receiver: Term | None
     ) -> Term:
         """`term` of `callee` as its caller sees it."""
-        this = f"{callee.path}::{callee.class_name}"
+        this = callee.owner
 
         def step(part: Term) -> Term | None:
             match part:
@@ -327,7 +327,7 @@ class Program(Names):
                     continue
                 key = self.constructed(site.call)
                 if key is None and site.call.callee in ("cls",):
-                    key = f"{body.definition.path}::{body.definition.class_name}"
+                    key = body.definition.owner
                 if key is None and isinstance(site.call.receiver, This):
                     key = site.call.receiver.owner if not site.call.callee else None
                 known = self.class_at(key) if key else None

@@ -115,7 +115,7 @@ class _Statements(Expressions):
             if isinstance(star, cst.Param):
                 env[star.name.value] = Parameter(definition.key, star.name.value)
         if definition.receives:
-            env[definition.receives] = This(f"{definition.path}::{definition.class_name}")
+            env[definition.receives] = This(definition.owner)
         self.block(node.body, env)
 
     def _nested(self, node: cst.FunctionDef, env: Environment) -> None:

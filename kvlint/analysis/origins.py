@@ -304,8 +304,7 @@ class Origins:
             if inner is None or callee.short == "__init__":
                 continue
             bound = tuple(self.program.bind(call, callee).items())
-            place = at.body.place_of(call)
-            span = self.program.span(at.body, place[0] if place else -1)
+            span = self.program.span_of(at.body, call)
             frame = Frame(callee.key, bound, at.body, at.frame, Step(span, f"calls {callee.short}"))
             for root in inner.returns:
                 if root.term != Literal(None):

@@ -45,6 +45,11 @@ class Definition:
         return f"{self.path}::{self.name}"
 
     @property
+    def owner(self) -> str:
+        """Key of the class whose method this is; of none for a function."""
+        return f"{self.path}::{self.class_name}"
+
+    @property
     def short(self) -> str:
         return self.name.rpartition(".")[2]
 

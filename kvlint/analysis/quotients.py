@@ -112,8 +112,7 @@ def _judged(
         return None  # rows and columns of any matrix
     if use != "count" and one.unit is other.unit is Unit.BYTES:
         return None  # how many things fit a budget
-    written = at.body.place_of(quotient)
-    span = program.span(at.body, written[0] if written else -1)
+    span = program.span_of(at.body, quotient)
     at_body = at.body
     if span.path != body.definition.path:
         used = body.place_of(term)
@@ -132,8 +131,7 @@ def _exact(
     the divisor, was aligned to it, or both are measured from one tensor."""
     for one in [Origin(dividend, at.body, at.frame), *origins.of(dividend, at.body, at.frame)]:
         if _is_multiple(normal(one.term), divisor):
-            place = one.body.place_of(one.term)
-            span = program.span(one.body, place[0] if place else -1)
+            span = program.span_of(one.body, one.term)
             return Step(span, f"is {brief(one.term, 60)}")
     sides = [
         {root for way in measured(origins, Origin(side, at.body, at.frame))
@@ -141,8 +139,7 @@ def _exact(
         for side in (dividend, divisor)
     ]  # fmt: skip
     if not sides[0].isdisjoint(sides[1]):
-        place = at.body.place_of(at.term)
-        span = program.span(at.body, place[0] if place else -1)
+        span = program.span_of(at.body, at.term)
         return Step(span, "both are measured from one tensor")
     return None
 

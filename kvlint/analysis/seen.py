@@ -175,7 +175,7 @@ class Seen:
         match receiver:
             case Call(callee="super", receiver=None):
                 definition = frame.body.definition
-                bases = self.program.family(f"{definition.path}::{definition.class_name}")[1:2]
+                bases = self.program.family(definition.owner)[1:2]
                 return [(frame.this or Object(base), base) for base in bases]
         found = {one.kind: one for _, all_ in self.objects(Value(receiver, frame)) for one in all_}
         return [(one, kind) for kind, one in found.items()]
@@ -383,7 +383,7 @@ class Seen:
             return frame
         if depth == 0:
             return None
-        owner = f"{definition.path}::{definition.class_name}"
+        owner = definition.owner
         for site in frame.body.calls:
             match site.call:
                 case Call(callee="__init__", receiver=Call(callee="super", receiver=None)):

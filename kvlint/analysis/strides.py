@@ -217,8 +217,7 @@ def _made_here(program: Program, origins: Origins, tensor: Term, body: Body) -> 
             made = tensors(program, one.term, one.body)
             if not made:
                 return None
-            place = made[0].body.place_of(made[0].call)
-            span = program.span(made[0].body, place[0] if place else -1)
+            span = program.span_of(made[0].body, made[0].call)
             step = step or Step(span, "the tensor is made here, without gaps")
     return step
 

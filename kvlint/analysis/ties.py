@@ -7,7 +7,7 @@ that is read as a dtype of so many bytes.
 from collections.abc import Iterator
 
 from kvlint.analysis.bodies import Body, Guard, Where
-from kvlint.analysis.guards import refusals, refused_when_made, step_of
+from kvlint.analysis.guards import FLIP, refusals, refused_when_made, step_of
 from kvlint.analysis.link import Program
 from kvlint.analysis.quantities import Unit, is_dtype, is_told, unit_of
 from kvlint.analysis.showing import brief
@@ -83,10 +83,7 @@ def comparisons(condition: Term, holds: bool = True) -> Iterator[Comparison]:
         case Operation("==" | "in" | "is" as symbol, left, right) if holds:
             yield symbol, left, right
         case Operation("!=" | "not in" | "is not" as symbol, left, right) if not holds:
-            yield _FLIPPED[symbol], left, right
-
-
-_FLIPPED = {"!=": "==", "not in": "in", "is not": "is"}
+            yield FLIP[symbol], left, right
 
 
 def _ties(
@@ -172,7 +169,7 @@ def _read_as(program: Program, body: Body, width: Width) -> Step | None:
 def making(program: Program, body: Body, width: Width, of: Term | None) -> tuple[Step, bool] | None:
     """Where the tensor `of`, or the one that is measured, is made of a dtype of so many bytes, and
     whether that is near: in the same function or class."""
-    owner = f"{body.definition.path}::{body.definition.class_name}"
+    owner = body.definition.owner
     family = program.family(owner) if body.definition.class_name else ()
     about = [of] if of is not None else [m for p in width.term.walk() if (m := _measured(p))]
     for tensor in about:
@@ -180,16 +177,13 @@ def making(program: Program, body: Body, width: Width, of: Term | None) -> tuple
             case Call(callee="view", arguments=(dtype,)) if (
                 bytes_of(program, dtype, body) == width.value
             ):
-                place = body.place_of(tensor)
-                return Step(
-                    program.span(body, place[0] if place else -1), f"is read as {brief(dtype, 40)}"
-                ), True
+                span = program.span_of(body, tensor)
+                return Step(span, f"is read as {brief(dtype, 40)}"), True
         made = tensors(program, tensor, body)
         if made and all(bytes_of(program, m.dtype, m.body) == width.value for m in made):
             definitions = [m.body.definition for m in made]
             near = all(
-                m.body is body or f"{d.path}::{d.class_name}" in family
-                for m, d in zip(made, definitions, strict=True)
+                m.body is body or d.owner in family for m, d in zip(made, definitions, strict=True)
             )
             place = made[0].body.place_of(made[0].call)
             told = brief(made[0].dtype, 40) if made[0].dtype is not None else ""

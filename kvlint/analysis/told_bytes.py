@@ -294,7 +294,7 @@ class Told:
         definition = self.body.definition
         if name != definition.short:
             return False
-        owner = f"{definition.path}::{definition.class_name}"
+        owner = definition.owner
         family = self.program.family(owner) if definition.class_name else ()
         siblings = [d for key in family for d in self.program.overrides(key, name)]
         bodies = [self.body, *(b for d in siblings if (b := self.program.body(d)) is not None)]
