@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kvlint.runtime_checks.checks import Place
-from kvlint.runtime_checks.digests import Digests
+from kvlint.runtime_checks.digests.reference import Digests
 from kvlint.runtime_checks.recent import keep
 from kvlint.runtime_checks.selection import Selection
 from kvlint.runtime_checks.stacks import Stack

@@ -16,7 +16,9 @@ from kvlint.runtime_checks.checks import (
     STALE_LIST,
     Breach,
 )
-from kvlint.runtime_checks.digests import Digests, digests_of
+from kvlint.runtime_checks.digests.host import digests_of
+from kvlint.runtime_checks.digests.pages import pages_of
+from kvlint.runtime_checks.digests.reference import Digests
 from kvlint.runtime_checks.in_flight import InFlight
 from kvlint.runtime_checks.locks import Lock
 from kvlint.runtime_checks.nixl import lifetimes
@@ -253,7 +255,8 @@ class Flights:
             return None
         if self._policy.armed(SOURCE_CHANGED.name):
             with self._policy.contained(SOURCE_CHANGED.name):
-                return digests_of(transfer.source)
+                pages = pages_of(transfer.source)
+                return None if pages is None else digests_of(pages)
         return None
 
     def _ends(self, transfer: Transfer, state: str) -> Violation | None:

@@ -14,7 +14,7 @@ from kvlint.runtime_checks.checks import (
     Breach,
     Place,
 )
-from kvlint.runtime_checks.digests import Digests, first_difference
+from kvlint.runtime_checks.digests.reference import Digests, first_difference
 from kvlint.runtime_checks.lists import DescriptorList, in_words
 from kvlint.runtime_checks.nixl.agents import Agent
 from kvlint.runtime_checks.nixl.preparing import Prepared

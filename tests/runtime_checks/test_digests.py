@@ -12,7 +12,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvlint.runtime_checks.digests import UnreadableError, digests_of, first_difference
+from kvlint.runtime_checks.digests.host import UnreadableError, digests_of
+from kvlint.runtime_checks.digests.pages import pages_of
+from kvlint.runtime_checks.digests.reference import first_difference
 from kvlint.runtime_checks.folding import fold
 from kvlint.runtime_checks.selection import everything
 from tests.runtime_checks.layouts import QUICK, listed
@@ -22,7 +24,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="process_vm_read
 
 def digests(*arrays):
     rows = [(array.ctypes.data, array.nbytes, 0) for array in arrays]
-    return digests_of(everything(listed(fold(np.array(rows, np.uint64)))))
+    return digests_of(pages_of(everything(listed(fold(np.array(rows, np.uint64))))))
 
 
 @QUICK
@@ -59,9 +61,9 @@ def test_as_many_rows_as_there_are():
         (memory.ctypes.data + 3 * np.arange(5000), np.full(5000, 3), np.zeros(5000, int)), axis=1
     )
     of = listed(fold(rows.astype(np.uint64)))
-    before = digests_of(everything(of))
+    before = digests_of(pages_of(everything(of)))
     memory[4321, 1] += 1
-    assert first_difference(before, digests_of(everything(of))) == 4321
+    assert first_difference(before, digests_of(pages_of(everything(of)))) == 4321
 
 
 def test_a_long_row_takes_little_memory():
@@ -85,6 +87,6 @@ def test_memory_that_is_not_there_is_an_error_and_no_crash():
     del memory
     page.close()
     with pytest.raises(UnreadableError):
-        digests_of(everything(listed(rows)))
+        digests_of(pages_of(everything(listed(rows))))
     with pytest.raises(UnreadableError):
-        digests_of(everything(listed(fold(np.array([(4096, 64, 0)], np.uint64)))))
+        digests_of(pages_of(everything(listed(fold(np.array([(4096, 64, 0)], np.uint64))))))

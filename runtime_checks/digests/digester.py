@@ -1,0 +1,47 @@
+"""Digests begun now and read later, wherever the pages lie."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from kvlint.runtime_checks.digests.host import UnreadableError, digests_of
+from kvlint.runtime_checks.digests.pages import Pages
+from kvlint.runtime_checks.digests.reference import Digests
+
+
+class Pending(Protocol):
+    """Digests that a device may still be working on."""
+
+    def ready(self) -> bool:
+        """Whether `digests` would not wait."""
+
+    def digests(self) -> Digests:
+        """(N,) in the pages' order; waits for the device if it must. Raises `UnreadableError`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """Digests that are there."""
+
+    found: Digests
+
+    def ready(self) -> bool:
+        return True
+
+    def digests(self) -> Digests:
+        return self.found
+
+
+class Digester:
+    """Digests of one seed, which both sides of a transfer must share to compare them."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def start(self, pages: Pages) -> Pending:
+        """What the pages hold now. On a device that is: after all that the calling thread's
+        current stream was given so far, and before what it is given next; nothing waits for it.
+        Raises `UnreadableError` where the pages cannot be read: no page of the memory kind is
+        ever touched through a pointer that is not its."""
+        if pages.kind == "DRAM":
+            return Read(digests_of(pages, self.seed))
+        raise UnreadableError(f"no digests of memory of kind {pages.kind}")
