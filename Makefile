@@ -63,5 +63,7 @@ clean:
 		|| $(APART) --index-url https://download.pytorch.org/whl/cpu --retries 1 --timeout 15 \
 			--group torch 2>/dev/null \
 		|| echo "no CPU wheel of torch: tests that need it will skip" >&2
+	@$(APART) --group triton 2>/dev/null \
+		|| echo "no wheel of triton for this platform or index: tests that need it will skip" >&2
 	$(BIN)/python -m pip install --quiet --group torch-imports
 	@touch $@

@@ -1,7 +1,12 @@
-"""Hosts on real NIXL. Where a wheel is missing, tests that ask for them skip and name it."""
+"""Hosts on real NIXL, Triton's interpreter. Where a wheel is missing, tests that ask for them skip
+and name it."""
 
+import multiprocessing
+import os
 import platform
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +31,18 @@ def nixl() -> Any:
 @pytest.fixture(scope="session")
 def torch() -> Any:
     return pytest.importorskip("torch", reason="the wheel torch is missing (a CPU build)")
+
+
+@pytest.fixture(scope="session")
+def interpreted(torch: Any) -> Iterator[Callable[..., Any]]:
+    """Calls a module's function in a process where Triton runs its kernels in its interpreter,
+    which it decides while it is imported: `interpreted(function, *arguments)`. What the function
+    raises is raised here; a crash ends that process only."""
+    if find_spec("triton") is None:
+        pytest.skip(f"the wheel triton is missing ({platform.system()} {platform.machine()})")
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, spawn, os.environ.update, ({"TRITON_INTERPRET": "1"},)) as pool:
+        yield lambda function, *arguments: pool.submit(function, *arguments).result(120)
 
 
 @pytest.fixture
