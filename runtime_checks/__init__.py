@@ -45,7 +45,7 @@ def arm(
 ) -> None:
     """Check every transfer of this process from now on, NIXL imported or not yet.
 
-    mode     off, log, assert or paranoid
+    mode     off, log, sample, assert or paranoid
     report   folder for evidence; without one, KVLINT_REPORT, else no files
     require  names of hooks, or "all": SystemExit(78) where a module has not what they hook
 

@@ -21,6 +21,7 @@ from kvlint.runtime_checks.settings import Settings
 
 if TYPE_CHECKING:
     from kvlint.geometry import Geometry
+    from kvlint.runtime_checks.digests.service import Digesting
     from kvlint.runtime_checks.nixl.interposition import NixlHooks
     from kvlint.runtime_checks.pools.watching import Pools
 
@@ -45,6 +46,7 @@ class Companion:
         self.hooks: dict[type, NixlHooks] = {}
         self.engine_hooks: dict[str, Hooks] = {}
         self._pools: Pools | None = None
+        self._digests: Digesting | None = None
         self._metrics: Metrics | None = None
         self._versions = _versions()
         # Modules that hooks were to be put in, and what failed there by kvlint's own fault.
@@ -65,7 +67,7 @@ class Companion:
             # It needs numpy, which is there where NIXL is.
             from kvlint.runtime_checks.nixl.interposition import install
 
-            self.hooks[agent] = install(module, self.policy, self.settings, self.pools)
+            self.hooks[agent] = install(module, self.policy, self.pools, self.digests)
             for name in OF_NIXL:
                 del self._failed[name]
             say(
@@ -120,6 +122,15 @@ class Companion:
                 capture = Capture(self.settings.capture, self.settings.run)
                 self._pools.on_declared = lambda *said: capture.keep(*self._versioned(*said))
         return self._pools
+
+    @property
+    def digests(self) -> "Digesting":
+        """What is digested of this process. It needs numpy, too."""
+        if self._digests is None:
+            from kvlint.runtime_checks.digests.service import Digesting
+
+            self._digests = Digesting(self.settings, self.policy)
+        return self._digests
 
     def _versioned(self, agent: str, geometry: "Geometry") -> "tuple[str, Geometry]":
         """An adapter knows its engine's name, not its version."""

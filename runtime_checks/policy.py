@@ -67,6 +67,7 @@ class Policy:
         self.recorder = Recorder() if recorder is None else recorder
         self.on_count: Callable[[], None] = lambda: None
         self.on_fault: Callable[[], None] = lambda: None
+        self.on_violation: Callable[[], None] = lambda: None
         self.start_afresh()
 
     def start_afresh(self) -> None:
@@ -107,6 +108,7 @@ class Policy:
                 self.violations.append(record)
                 self.found[breach.check.name, breach.code or ""] += 1
                 written = self._write(record, known, is_new)
+            self.on_violation()
             if is_new:
                 say(self._line(breach, sites))
             if written and time.monotonic() - self._dumped >= 1:

@@ -15,6 +15,10 @@ REQUIRE: Final = "KVLINT_REQUIRE"
 STRICT_PREPARE: Final = "KVLINT_STRICT_PREPARE"
 DUMP_SIGNAL: Final = "KVLINT_DUMP_SIGNAL"
 RUN: Final = "KVLINT_RUN"
+DIGEST_KEY: Final = "KVLINT_DIGEST_KEY"
+
+# What both sides share must not be guessed by whoever can write into a mailbox.
+_SHORTEST_KEY: Final = 16
 
 # Signals that programs have for themselves. A handler on another one, SIGTERM say, would take the
 # place of what the system does by default.
@@ -30,6 +34,7 @@ class Mode(StrEnum):
 
     OFF = "off"
     LOG = "log"
+    SAMPLE = "sample"
     ASSERT = "assert"
     PARANOID = "paranoid"
 
@@ -37,14 +42,14 @@ class Mode(StrEnum):
     def raises(self) -> bool:
         return self in (Mode.ASSERT, Mode.PARANOID)
 
+    @property
+    def reads(self) -> bool:
+        """Whether bytes of caches are read, for their digests."""
+        return self in (Mode.SAMPLE, Mode.ASSERT, Mode.PARANOID)
+
     @classmethod
     def named(cls, name: str) -> "Mode":
         """Raises SettingsError for what is no mode."""
-        if name == "sample":
-            raise SettingsError(
-                "mode sample needs digests of the bytes moved, which this version does not have; "
-                "use log, assert or paranoid"
-            )
         try:
             return cls(name)
         except ValueError:
@@ -68,6 +73,8 @@ class Settings:
     capture         folder for the geometry of pools, absolute; None for no files. In mode off it
                     arms the engines' adapters alone, which then check nothing
     run             names the processes that belong together, in file names and records
+    key             what both sides of a transfer share, so that one tells the other its digests;
+                    None where nothing is told. Written nowhere
     """
 
     mode: Mode = Mode.LOG
@@ -77,6 +84,7 @@ class Settings:
     dump_signal: signal.Signals | None = None
     capture: Path | None = None
     run: str = field(default_factory=lambda: secrets.token_hex(4), compare=False)
+    key: bytes | None = field(default=None, repr=False)
 
     @property
     def checks(self) -> bool:
@@ -106,6 +114,7 @@ class Settings:
             dump_signal=_signal(environ.get(DUMP_SIGNAL, "")),
             capture=_folder(environ.get(CAPTURE)),
             run=_run(environ.get(RUN, "")),
+            key=_key(environ.get(DIGEST_KEY, "")),
         )
 
 
@@ -142,3 +151,11 @@ def _run(name: str) -> str:
     if not (name.isascii() and name.isalnum() and len(name) <= 32):
         raise SettingsError(f"{RUN} is up to 32 letters and digits, not {one_line(name)}")
     return name
+
+
+def _key(text: str) -> bytes | None:
+    if not text:
+        return None
+    if len(text.encode()) < _SHORTEST_KEY:
+        raise SettingsError(f"{DIGEST_KEY} must have {_SHORTEST_KEY} characters or more")
+    return text.encode()

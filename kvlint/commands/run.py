@@ -40,7 +40,7 @@ FORWARDED: Final = (
     default="log",
     envvar="KVLINT_RUNTIME",
     metavar="MODE",
-    help="log, assert, paranoid or off. Default: KVLINT_RUNTIME, else log.",
+    help="log, sample, assert, paranoid or off. Default: KVLINT_RUNTIME, else log.",
 )
 @click.option(
     "--report",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kvlint.runtime_checks.digests.digester import Pending
+from kvlint.runtime_checks.digests.host import UnreadableError
 from kvlint.runtime_checks.digests.reference import Digests
 
 MOST: Final = 1024
@@ -44,6 +45,11 @@ class Late:
                 if not wait and not all(pending.ready() for pending in first.pendings):
                     return
                 self._waiting.popleft()
-                first.then([pending.digests() for pending in first.pendings])
+                try:
+                    found = [pending.digests() for pending in first.pendings]
+                except UnreadableError:
+                    self.dropped += 1
+                    continue
+                first.then(found)
         finally:
             self._lock.release()

@@ -13,6 +13,7 @@ from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import Any, Final
 
+from kvlint.runtime_checks.digests.requests import knows
 from kvlint.runtime_checks.engines import ADAPTERS, sglang_hicache, sglang_managers
 from kvlint.runtime_checks.engines.sglang_pools import as_said, read, uneven_lists
 from kvlint.runtime_checks.hooking import Hooks
@@ -44,6 +45,8 @@ _inside = threading.local()
 def install(module: ModuleType, hooks: Hooks, pools: Pools) -> None:
     """Put the checks around what the module defines; called once for each awaited module."""
     _, _, name = module.__name__.partition(".srt.")
+    # "ROOM_kv_...", "ROOM_state_...", "ROOM_aux": nixl/conn.py, up to 0.5.20.
+    knows("sglang", rb"(\d+)_.*")
     for owner in _classes(module):
         label = f"sglang.{owner.__name__}"
         for method in [n for n, value in vars(owner).items() if isinstance(value, FunctionType)]:

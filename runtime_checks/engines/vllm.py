@@ -9,6 +9,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+from kvlint.runtime_checks.digests.requests import knows
 from kvlint.runtime_checks.engines import ADAPTERS, engine_of
 from kvlint.runtime_checks.engines.vllm_caches import caches_of
 from kvlint.runtime_checks.engines.vllm_regions import (
@@ -57,6 +58,8 @@ def pools_of(given: Any) -> list[Pool]:
 
 def install(module: ModuleType, hooks: Hooks, pools: Pools) -> None:
     """Put the checks around the worker that the module defines, if it does."""
+    # "REQUEST:CONSUMERS": nixl/pull_worker.py.
+    knows(ENGINE, rb"(.+):\d+")
     around = Around(pools)
     for name in _OWNERS:
         owner = vars(module).get(name)

@@ -8,23 +8,21 @@ import os
 from types import ModuleType
 from weakref import WeakSet
 
+from kvlint.runtime_checks.digests.service import Digesting
 from kvlint.runtime_checks.hooking import Hooks
 from kvlint.runtime_checks.nixl.around import Around
 from kvlint.runtime_checks.nixl.hooked import HOOKED
 from kvlint.runtime_checks.nixl.watch import Watch
 from kvlint.runtime_checks.policy import Policy
 from kvlint.runtime_checks.pools.watching import Pools
-from kvlint.runtime_checks.settings import Settings
 
 _WATCHES: "WeakSet[Watch]" = WeakSet()
 
 
-def install(
-    module: ModuleType, policy: Policy, settings: Settings, pools: Pools | None = None
-) -> "NixlHooks":
+def install(module: ModuleType, policy: Policy, pools: Pools, digests: Digesting) -> "NixlHooks":
     """Put the checks around the classes of a `nixl._api`. A method that this version of NIXL
     lacks is told in the status, and nothing else is less for it."""
-    watch = Watch(module.nixlBind, policy, settings, pools or Pools(policy, settings))
+    watch = Watch(module.nixlBind, policy, pools, digests)
     _WATCHES.add(watch)
     hooks = NixlHooks(watch)
     around = Around(watch, policy, module)

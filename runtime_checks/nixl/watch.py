@@ -14,6 +14,7 @@ from kvlint.runtime_checks.asking import Ask, Asked, all_known, unasked
 from kvlint.runtime_checks.checks import Breach
 from kvlint.runtime_checks.columns import as_guessed, settle, uneven, uneven_runs
 from kvlint.runtime_checks.destinations import written_twice
+from kvlint.runtime_checks.digests.service import Digesting
 from kvlint.runtime_checks.folding import RowsError, fold
 from kvlint.runtime_checks.nixl import lifetimes
 from kvlint.runtime_checks.nixl.agents import Agent, Agents, as_name
@@ -31,7 +32,6 @@ from kvlint.runtime_checks.pairing import mispaired, unequal_counts
 from kvlint.runtime_checks.policy import Policy, Site
 from kvlint.runtime_checks.pools.watching import Pools
 from kvlint.runtime_checks.selection import Selection, everything, select
-from kvlint.runtime_checks.settings import Settings
 from kvlint.runtime_checks.stacks import Stack, here
 from kvlint.runtime_checks.transfers import Notified, Transfer, as_bytes, now
 from kvlint.runtime_checks.violations import Violation
@@ -48,12 +48,12 @@ Messages = dict[Any, list[bytes]]
 class Watch:
     """All that is known of one module of NIXL in this process."""
 
-    def __init__(self, bindings: Any, policy: Policy, settings: Settings, pools: Pools) -> None:
+    def __init__(self, bindings: Any, policy: Policy, pools: Pools, digests: Digesting) -> None:
         self._bindings = bindings
         self._policy = policy
-        self._settings = settings
         self._pools = pools
         self._teller = Teller(policy)
+        self.digests = digests
         self.flights = Flights(bindings, self._teller)
         self._agents = Agents()
         self._rows = ReadRows()
@@ -163,7 +163,7 @@ class Watch:
         here = prepared.owner is not None or prepared.of.owner == prepared.agent.name
         if prepared.raises is None and here:
             prepared.raises = self._pools.raises_for(prepared.of.regions)
-        return prepared.raises if self._settings.strict_prepare else None
+        return prepared.raises if self._policy.settings.strict_prepare else None
 
     def refused(self, prepared: Prepared) -> str | None:
         """NIXL has not agreed; the reason in words, if the list shows it."""

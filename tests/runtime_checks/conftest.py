@@ -60,7 +60,16 @@ def host(nixl: Any) -> "Callable[[str, Sequence[Any]], Host]":
 
 @pytest.fixture(autouse=True)
 def _as_if_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in ("RUNTIME", "REPORT", "CAPTURE", "REQUIRE", "STRICT_PREPARE", "DUMP_SIGNAL", "RUN"):
+    for name in (
+        "RUNTIME",
+        "REPORT",
+        "CAPTURE",
+        "REQUIRE",
+        "STRICT_PREPARE",
+        "DUMP_SIGNAL",
+        "RUN",
+        "DIGEST_KEY",
+    ):
         monkeypatch.delenv(f"KVLINT_{name}", raising=False)
     yield
     runtime_checks.disarm()

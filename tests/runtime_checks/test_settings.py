@@ -58,9 +58,9 @@ def test_two_modes_never_raise(mode):
 @pytest.mark.parametrize(
     ("variables", "said"),
     [
-        ({"RUNTIME": "loud"}, "unknown mode: loud; there are off, log, assert, paranoid"),
-        ({"RUNTIME": "a\nb"}, r"unknown mode: a\nb; there are off, log, assert, paranoid"),
-        ({"RUNTIME": "sample"}, "mode sample needs digests"),
+        ({"RUNTIME": "loud"}, "unknown mode: loud; there are off, log, sample, assert, paranoid"),
+        ({"RUNTIME": "a\nb"}, r"unknown mode: a\nb; there are off, log, sample, assert, paranoid"),
+        ({"DIGEST_KEY": "short"}, "KVLINT_DIGEST_KEY must have 16 characters or more"),
         ({"STRICT_PREPARE": "yes"}, "KVLINT_STRICT_PREPARE is 0 or 1, not yes"),
         ({"DUMP_SIGNAL": "SIGTERM"}, "KVLINT_DUMP_SIGNAL is SIGUSR1 or SIGUSR2, not SIGTERM"),
         ({"RUN": "../../etc"}, "KVLINT_RUN is up to 32 letters and digits, not ../../etc"),
@@ -75,3 +75,9 @@ def test_what_does_not_exist_is_one_line(variables, said):
 
 def test_two_runs_have_two_names():
     assert read().run != read().run
+
+
+def test_the_key_is_in_nothing_that_is_written():
+    settings = read(DIGEST_KEY="0123456789abcdef")
+    assert settings.key == b"0123456789abcdef"
+    assert "0123456789abcdef" not in repr(settings)

@@ -1,0 +1,106 @@
+"""What one process digests: of which requests, with which seed, and what is still to be read."""
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from kvlint.runtime_checks.digests.digester import Digester, Pending
+from kvlint.runtime_checks.digests.host import UnreadableError
+from kvlint.runtime_checks.digests.late import Late
+from kvlint.runtime_checks.digests.pages import Pages
+from kvlint.runtime_checks.digests.reference import Digests
+from kvlint.runtime_checks.digests.sampling import sampled, seed_of
+from kvlint.runtime_checks.policy import Policy, say
+from kvlint.runtime_checks.settings import Mode, Settings
+from kvlint.runtime_checks.violations import Violation
+
+# How long after a suspicious event everything is digested.
+ALERT_SECONDS: Final = 60.0
+MODULE: Final = "digests"
+
+
+class Digesting:
+    """
+    seed    of the shared key, else of the run: who has neither in common cannot compare
+    counts  what was digested, and what was not and why
+    """
+
+    def __init__(self, settings: Settings, policy: Policy) -> None:
+        self.seed = seed_of(settings.key or settings.run.encode())
+        self.mode = settings.mode
+        self.digester = Digester(self.seed)
+        self.late = Late()
+        self.counts: Counter[str] = Counter()
+        self._policy = policy
+        self._raised: deque[Violation] = deque(maxlen=1)
+        self._alert_ends = 0.0
+        policy.on_violation = self.suspect
+
+    @property
+    def reads(self) -> bool:
+        return self.mode.reads and self._policy.armed(MODULE)
+
+    @property
+    def thrice(self) -> bool:
+        """Whether a source is digested once more when its transfer is over."""
+        return self.mode is Mode.PARANOID
+
+    def wants(self, request: bytes) -> bool:
+        """Whether what belongs to this request is digested."""
+        if not self.reads:
+            return False
+        if self.mode is not Mode.SAMPLE or time.monotonic() < self._alert_ends:
+            return True
+        return sampled(request, self.seed)
+
+    def suspect(self) -> None:
+        """Something happened after which everything is looked at for a while."""
+        self._alert_ends = time.monotonic() + ALERT_SECONDS
+
+    def begin(self, pages: Pages | None) -> Pending | None:
+        """None where these pages cannot be read; why is counted, and said the first time."""
+        if pages is None:
+            self._unread("pages of one transfer lie on several devices")
+            return None
+        try:
+            pending = self.digester.start(pages)
+        except UnreadableError as error:
+            self._unread(error.strerror or str(error))
+            return None
+        self.counts["pages digested"] += len(pages)
+        return pending
+
+    def _unread(self, why: str) -> None:
+        reason = f"not digested: {why}"
+        self.counts[reason] += 1
+        if self.counts[reason] == 1:
+            say(reason)
+
+    def later(
+        self,
+        pendings: Sequence[Pending],
+        then: Callable[[list[Digests]], Violation | None],
+    ) -> None:
+        """`then` is given the digests when they are there, in a call of whichever thread. What it
+        gives back is raised in the next call that may raise."""
+
+        def tell(found: list[Digests]) -> None:
+            with self._policy.contained(MODULE):
+                violation = then(found)
+                if violation is not None:
+                    self._raised.append(violation)
+
+        self.late.add(pendings, tell)
+
+    def drain(self, *, wait: bool = False) -> None:
+        if self._policy.armed(MODULE):
+            with self._policy.contained(MODULE):
+                self.late.drain(wait=wait)
+
+    def raised(self) -> Violation | None:
+        """What was found since it was last asked for, once."""
+        try:
+            return self._raised.popleft()
+        except IndexError:
+            return None
