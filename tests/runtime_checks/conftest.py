@@ -2,7 +2,6 @@
 and name it."""
 
 import multiprocessing
-import os
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -16,6 +15,7 @@ from kvlint import runtime_checks
 from kvlint.runtime_checks.evidence import prepare
 from kvlint.runtime_checks.policy import Policy
 from kvlint.runtime_checks.settings import Mode, Settings
+from tests.runtime_checks.interpreting import interpret
 
 if TYPE_CHECKING:
     from tests.runtime_checks.hosts import Host
@@ -41,7 +41,7 @@ def interpreted(torch: Any) -> Iterator[Callable[..., Any]]:
     if find_spec("triton") is None:
         pytest.skip(f"the wheel triton is missing ({platform.system()} {platform.machine()})")
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, spawn, os.environ.update, ({"TRITON_INTERPRET": "1"},)) as pool:
+    with ProcessPoolExecutor(1, spawn, interpret) as pool:
         yield lambda function, *arguments: pool.submit(function, *arguments).result(120)
 
 
