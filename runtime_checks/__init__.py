@@ -25,6 +25,7 @@ __all__ = [
     "disarm",
     "dump",
     "guard_pool",
+    "stage",
     "status",
 ]
 
@@ -109,6 +110,36 @@ def guard_pool(
     arming = sys.modules.get(f"{__name__}.arming")
     if arming is not None:
         arming.guard_pool(pool, name, agent, said=said, slot_rows=slot_rows)
+
+
+def stage(
+    name: str,
+    *,
+    owner: str,
+    slots: object,
+    pool: str = "pool",
+    first: int = 0,
+    agent: str | None = None,
+) -> None:
+    """Note what pages of a request hold at a stage, to learn at which one they change.
+
+    name   store (their bytes were written), send (they are about to be), arrival, read (they are
+           about to be), write-back to a host cache and load-back from it (their bytes were copied)
+    owner  the request's id, up to 200 characters, the same in each process
+    slots  integers, a list or an array of them in host memory: of every region of the pool
+    pool   as `guard_pool` named it
+    first  which page of the request the first slot is; the others are those after it
+    agent  the pool's, where several agents have one of the name
+
+    A store says what a page holds; every later stage of the request must find the same. Who calls
+    it for the pages of one request has to for each that gets the same slots. Works in modes that
+    read bytes; in others, and where nothing is armed, it does, and imports, nothing. What a stage
+    shows is raised at once for host memory and in a later call for a device's, where the mode
+    raises. Raises ValueError, one line, for a stage, pool or slot that there is not.
+    """
+    arming = sys.modules.get(f"{__name__}.arming")
+    if arming is not None:
+        arming.stage(name, owner=owner, pool=pool, slots=slots, first=first, agent=agent)
 
 
 def dump() -> None:

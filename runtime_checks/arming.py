@@ -112,6 +112,13 @@ def guard_pool(pool: object, name: str, agent: str | None, **how: Any) -> None:
         companion.pools.declare(agent, sound, call="guard_pool")
 
 
+def stage(name: str, **what: Any) -> None:
+    """See `kvlint.runtime_checks.stage`."""
+    companion = _armed
+    if companion is not None and companion.settings.mode.reads:
+        companion.stages.stage(name, **what)
+
+
 def dump() -> None:
     if _armed is not None:
         _armed.policy.dump()

@@ -178,6 +178,12 @@ COPY_LENGTHS: Final = Check(
     "copy-lengths", "a page has another size, or type, in the pool that it is copied to"
 )
 SOURCE_CHANGED: Final = Check("source-changed", "source bytes changed between post and completion")
+PAGE_CHANGED: Final = Check("page-changed", "a page holds other bytes than at the stage before")
+PAGE_MISPLACED: Final = Check("page-misplaced", "a page holds what belongs to another page")
+PAGE_REUSED: Final = Check(
+    "page-reused", "a page is written to while a transfer in flight still uses it"
+)
+EARLY_READ: Final = Check("early-read", "a page is read before its bytes have arrived")
 
 CHECKS: Final = MappingProxyType(
     {check.name: check for check in list(globals().values()) if isinstance(check, Check)}

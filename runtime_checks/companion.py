@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kvlint.runtime_checks.digests.service import Digesting
     from kvlint.runtime_checks.nixl.interposition import NixlHooks
     from kvlint.runtime_checks.pools.watching import Pools
+    from kvlint.runtime_checks.stages.noting import Stages
 
 NOT_ARMED: Final = 78
 WAITING: Final = "waiting for nixl"
@@ -47,6 +48,7 @@ class Companion:
         self.engine_hooks: dict[str, Hooks] = {}
         self._pools: Pools | None = None
         self._digests: Digesting | None = None
+        self._stages: Stages | None = None
         self._metrics: Metrics | None = None
         self._versions = _versions()
         # Modules that hooks were to be put in, and what failed there by kvlint's own fault.
@@ -131,6 +133,17 @@ class Companion:
 
             self._digests = Digesting(self.settings, self.policy)
         return self._digests
+
+    @property
+    def stages(self) -> "Stages":
+        """The ledger of stages. It needs numpy, which is there where pools are."""
+        if self._stages is None:
+            from kvlint.runtime_checks.stages.noting import Stages
+
+            self._stages = Stages(self.policy, self.digests)
+            self.policy.stages = self._stages.entries
+        self._stages.transports = [hooks.watch for hooks in list(self.hooks.values())]
+        return self._stages
 
     def _versioned(self, agent: str, geometry: "Geometry") -> "tuple[str, Geometry]":
         """An adapter knows its engine's name, not its version."""
@@ -226,6 +239,8 @@ class Companion:
         for hooks in self._all_hooks():
             with self.policy.contained("interposition"):
                 hooks.at_exit()
+        if self._stages is not None:
+            self.digests.drain(wait=True)
         self.policy.conclude()
         self.policy.dump()
         self.prove()
@@ -237,6 +252,8 @@ class Companion:
         """In a forked child: files, ring, counts and locks of its own; the hooks stay."""
         self._ended = False
         self.policy.start_afresh()
+        if self._stages is not None:
+            self._stages.start_afresh()
         self.prove()
 
     def undo(self) -> None:

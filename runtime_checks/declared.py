@@ -58,6 +58,25 @@ def declared(agent: str, *, here: bool) -> "Sequence[Region]":
     return [region for kept in list(_HERE.values()) for region in _there(kept)]
 
 
+def listed(pool: str, agent: str | None) -> "Sequence[Region]":
+    """The regions of a pool, or list, of that name: an agent's, or, without one, of whichever has
+    it in this process; none, where nobody has. Raises ValueError, one line, where several have."""
+    names = (pool, f"kv.{pool}")
+    found: dict[str, Sequence[Region]] = {}
+    places = [(name, kept) for name, kept in list(_OF_AGENTS.items()) if agent in (None, name)]
+    if agent is None:
+        places += [("", kept) for kept in list(_HERE.values())]
+    for name, kept in places:
+        regions = [region for region in _there(kept) if region.list in names]
+        if regions:
+            found[name] = [*found.get(name, ()), *regions]
+    if "" in found:
+        return found[""]
+    if len(found) > 1:
+        raise ValueError(f"pool {pool} is one of agents {' and '.join(found)}: say which")
+    return next(iter(found.values()), ())
+
+
 def _there(kept: "Kept") -> "Sequence[Region]":
     regions, gone = kept
     if not any(is_gone() for is_gone in gone):

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Final
 
 MIB: Final = 1 << 20
-# Two files of violations, the ring and the one that replaces it, and the state: under 64 MiB.
-VIOLATIONS: Final = 22 * MIB
+# Two files of violations, the ring and the ledger of stages with what replaces each, and the
+# state: under 64 MiB.
+VIOLATIONS: Final = 14 * MIB
 RING: Final = 8 * MIB
 RECORD: Final = 256 << 10
 
@@ -60,15 +61,14 @@ class Evidence:
 
     def replace_ring(self, entries: Sequence[Mapping[str, object]]) -> None:
         """The newest entries that the bound leaves room for, oldest of them first."""
-        lines: list[bytes] = []
-        room = RING
-        for entry in reversed(entries):
-            line = _line(entry)
-            room -= len(line)
-            if room < 0:
-                break
-            lines.append(line)
-        replace(self.folder, f"transfers-{self._name}.jsonl", b"".join(reversed(lines)))
+        replace(self.folder, f"transfers-{self._name}.jsonl", _newest(entries))
+
+    def replace_stages(self, entries: Sequence[Mapping[str, object]]) -> None:
+        """Likewise; of pools, which later entries speak of, all stay."""
+        pools = b"".join(_line(entry) for entry in entries if entry["kind"] == "pool")
+        stages = [entry for entry in entries if entry["kind"] != "pool"]
+        content = pools + _newest(stages, len(pools))
+        replace(self.folder, f"stages-{self._name}.jsonl", content)
 
     def replace_state(self, state: Mapping[str, object]) -> None:
         replace(self.folder, f"armed-{self._name}.json", _line(state))
@@ -142,6 +142,18 @@ def _write(file: int, content: bytes) -> None:
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(file, rest) :]
+
+
+def _newest(entries: Sequence[Mapping[str, object]], taken: int = 0) -> bytes:
+    lines: list[bytes] = []
+    room = RING - taken
+    for entry in reversed(entries):
+        line = _line(entry)
+        room -= len(line)
+        if room < 0:
+            break
+        lines.append(line)
+    return b"".join(reversed(lines))
 
 
 def _line(record: Mapping[str, object]) -> bytes:

@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -59,6 +59,7 @@ class Policy:
 
     recorder    the ring of its last transfers
     violations  records of the last 256 violations, repeats included
+    stages      gives what is kept of stages, for files
     """
 
     def __init__(self, settings: Settings, recorder: Recorder | None = None) -> None:
@@ -68,6 +69,7 @@ class Policy:
         self.on_count: Callable[[], None] = lambda: None
         self.on_fault: Callable[[], None] = lambda: None
         self.on_violation: Callable[[], None] = lambda: None
+        self.stages: Callable[[], Iterable[Mapping[str, object]]] = lambda: ()
         self.start_afresh()
 
     def start_afresh(self) -> None:
@@ -225,7 +227,8 @@ class Policy:
         return f"violation: {breach.check.name}{code}: {breach.message}{behind}"
 
     def dump(self) -> None:
-        """Writes the ring to its file, if there are files. Never raises."""
+        """Writes the ring, and what the ledger of stages has, to their files, if there are files.
+        Never raises."""
         evidence = self.evidence
         if evidence is None or not self.armed("evidence"):
             return
@@ -235,6 +238,11 @@ class Policy:
             if entries:
                 with self.contained("evidence"), self._lock:
                     evidence.replace_ring(entries)
+        with self.contained("stages"):
+            stages = [{**self._header(), **entry} for entry in self.stages()]
+            if stages:
+                with self.contained("evidence"), self._lock:
+                    evidence.replace_stages(stages)
 
     # What goes wrong in the checks.
 

@@ -64,6 +64,7 @@ class Transfer:
     call    of NIXL's that made it, called from `stack`
     local, remote  what is selected; None once the handle is gone
     raw     NIXL's own agent and handle, for questions to them while the engine holds the handle
+    thread  that has posted it
     """
 
     number: int
@@ -84,6 +85,7 @@ class Transfer:
     ended: int | None = None
     digests: Digests | None = None
     raw: tuple[Any, int] | None = None
+    thread: int | None = None
     _told: Mapping[str, object] | None = None
     _first: Place | None = None
 

@@ -1,9 +1,11 @@
 """Transfers from their post to their end, and what must not happen in between."""
 
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from itertools import count
+from threading import get_ident
 from typing import Any
 
 from kvlint.runtime_checks.checks import (
@@ -17,7 +19,7 @@ from kvlint.runtime_checks.checks import (
     Breach,
 )
 from kvlint.runtime_checks.digests.host import digests_of
-from kvlint.runtime_checks.digests.pages import pages_of
+from kvlint.runtime_checks.digests.pages import Pages, pages_of
 from kvlint.runtime_checks.digests.reference import Digests
 from kvlint.runtime_checks.in_flight import InFlight
 from kvlint.runtime_checks.locks import Lock
@@ -25,6 +27,7 @@ from kvlint.runtime_checks.nixl import lifetimes
 from kvlint.runtime_checks.nixl.agents import Agent
 from kvlint.runtime_checks.nixl.preparing import Prepared
 from kvlint.runtime_checks.nixl.teller import Teller, Verdict
+from kvlint.runtime_checks.nixl.using import Use, uses
 from kvlint.runtime_checks.policy import Site
 from kvlint.runtime_checks.registrations import Registration
 from kvlint.runtime_checks.settings import Mode
@@ -108,6 +111,7 @@ class Flights:
             self._settle()
             self._in_flight.enter(transfer)
         transfer.state, transfer.polls, transfer.posted, transfer.ended = MOVING, 0, now(), None
+        transfer.thread = get_ident()
         return verdict
 
     def posted(self, transfer: Transfer, status: str | None) -> Violation | None:
@@ -193,6 +197,21 @@ class Flights:
                     call = Site("deregister_memory", here())
                     return Verdict(raises=self._tell(breach, transfer, _made(transfer), call))
         return Verdict()
+
+    def using(self, pages: Pages, is_here: Callable[[str], bool]) -> list[Use]:
+        """What transfers whose end nobody has seen do with these pages. NIXL is asked only by the
+        thread that has posted one: its agent may be in use by another."""
+        found: list[Use] = []
+        for transfer in list(self._transfers.values()):
+            if transfer.state != MOVING:
+                continue
+            used = list(uses(transfer, pages, is_here))
+            if used and transfer.thread == get_ident():
+                with self.lock:
+                    if not self._moving(transfer):
+                        continue
+            found += used
+        return found
 
     def at_exit(self) -> None:
         """Transfers that were posted and never asked about."""

@@ -14,6 +14,7 @@ from kvlint.runtime_checks.asking import Ask, Asked, all_known, unasked
 from kvlint.runtime_checks.checks import Breach
 from kvlint.runtime_checks.columns import as_guessed, settle, uneven, uneven_runs
 from kvlint.runtime_checks.destinations import written_twice
+from kvlint.runtime_checks.digests.pages import Pages
 from kvlint.runtime_checks.digests.service import Digesting
 from kvlint.runtime_checks.folding import RowsError, fold
 from kvlint.runtime_checks.nixl import lifetimes
@@ -28,6 +29,7 @@ from kvlint.runtime_checks.nixl.descriptors import (
 from kvlint.runtime_checks.nixl.flights import Flights
 from kvlint.runtime_checks.nixl.preparing import Prepared, Preparing
 from kvlint.runtime_checks.nixl.teller import Teller, Verdict
+from kvlint.runtime_checks.nixl.using import Use
 from kvlint.runtime_checks.pairing import mispaired, unequal_counts
 from kvlint.runtime_checks.policy import Policy, Site
 from kvlint.runtime_checks.pools.watching import Pools
@@ -87,6 +89,10 @@ class Watch:
 
     def described_by(self, metadata: bytes) -> str | None:
         return self._agents.described_by(metadata)
+
+    def using(self, pages: Pages) -> list[Use]:
+        """See `nixl.using.Transport`."""
+        return self.flights.using(pages, lambda name: bool(self._agents.named(name)))
 
     def dropped(self, agent: Any, name: object) -> None:
         self._agents.dropped(self.agent(agent), as_name(name))

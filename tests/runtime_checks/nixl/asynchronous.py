@@ -13,6 +13,7 @@ import numpy as np
 from nixl._bindings import NIXL_IN_PROG, nixlRepostActiveError
 
 from kvlint import runtime_checks
+from kvlint.geometry import Geometry, Region
 from kvlint.runtime_checks import arming
 from kvlint.runtime_checks.violations import Violation
 from tests.runtime_checks.hosts import Host, fill, regions, rows3, rows5
@@ -220,9 +221,86 @@ def polled_at_exit(stage: Stage) -> None:
     stage.finish(handle)
 
 
+def note(stage: Stage, name: str, owner: str, pool: str, slots: list[int]) -> None:
+    host = stage.one if pool == "here" else stage.other
+    runtime_checks.stage(name, owner=owner, pool=pool, slots=slots, agent=host.name)
+
+
+def pools(stage: Stage) -> None:
+    """The pages of both sides by name, and what request A has stored to send."""
+    for pool, host in (("here", stage.one), ("there", stage.other)):
+        parts = [
+            Region(
+                name=f"layer {layer}",
+                address=part.ctypes.data,
+                length=part.nbytes,
+                stride=LENGTH,
+                transfer_length=LENGTH,
+                memory_kind="DRAM",
+                device=0,
+                list=f"kv.{pool}",
+                layer=layer,
+            )
+            for layer, part in enumerate(host.regions)
+        ]
+        runtime_checks.declare(Geometry(tuple(parts)), agent=host.name)
+    note(stage, "store", "A", "here", [1, 2, 3])
+    note(stage, "send", "A", "here", [1, 2, 3])
+
+
+@scenario
+def stages_of_right_pages(stage: Stage) -> None:
+    pools(stage)
+    handle = stage.post([1, 2, 3], [4, 5, 6])
+    stage.wait(handle)
+    # The peer has been told, the engine here has not asked.
+    note(stage, "arrival", "A", "there", [4, 5, 6])
+    note(stage, "read", "A", "there", [4, 5, 6])
+    stage.finish(handle)
+    note(stage, "store", "B", "here", [3])
+
+
+@scenario
+def stage_read_in_flight(stage: Stage) -> None:
+    pools(stage)
+    handle = stage.post([1, 2, 3], [4, 5, 6])
+    with suppress(Violation):
+        note(stage, "read", "C", "there", [7, 6])
+    stage.finish(handle)
+
+
+@scenario
+def stage_reused_in_flight(stage: Stage) -> None:
+    pools(stage)
+    handle = stage.post([1, 2, 3], [4, 5, 6])
+    with suppress(Violation):
+        note(stage, "store", "B", "here", [0, 3])
+    stage.finish(handle)
+
+
+@scenario
+def stage_reused_where_it_comes(stage: Stage) -> None:
+    pools(stage)
+    handle = stage.post([1, 2, 3], [4, 5, 6])
+    with suppress(Violation):
+        note(stage, "store", "B", "there", [5])
+    stage.finish(handle)
+
+
+@scenario
+def stage_in_flight_elsewhere(stage: Stage) -> None:
+    pools(stage)
+    handle = stage.post([1, 2, 3], [4, 5, 6])
+    note(stage, "read", "C", "there", [7])
+    note(stage, "store", "B", "here", [4])
+    stage.finish(handle)
+
+
 def played(play: Callable[[Stage], None]) -> dict[str, Any]:
     """What was found in a scenario."""
-    runtime_checks.arm("paranoid" if "source" in play.__name__ else "log")
+    runtime_checks.arm(
+        "assert" if "stage" in play.__name__ else "paranoid" if "source" in play.__name__ else "log"
+    )
     if play.__name__.startswith("deregistered_at"):
         runtime_checks.disarm()
         runtime_checks.arm("log")
@@ -234,7 +312,8 @@ def played(play: Callable[[Stage], None]) -> dict[str, Any]:
         del stage
         gc.collect()
         found = [record["check"] for record in policy.violations]
-        return {"found": found, "faults": dict(policy.faults)}
+        said = [record["message"] for record in policy.violations if "stage" in play.__name__]
+        return {"found": found, "faults": dict(policy.faults)} | ({"said": said} if said else {})
     finally:
         runtime_checks.disarm()
 

@@ -6,6 +6,7 @@ Transfers that are really in flight are in `asynchronous.py`, a process that mov
 import gc
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -306,12 +307,32 @@ WANTED = {
     "polled at exit": [],
     "overlapping by another list": ["overlap-in-flight"],
     "dropped while collecting": ["released-in-flight"],
+    "stages of right pages": [],
+    "stage read in flight": ["early-read"],
+    "stage reused in flight": ["page-reused"],
+    "stage reused where it comes": ["page-reused"],
+    "stage in flight elsewhere": [],
+}
+# What is said of pages in use: the page and its request, the transfer, whose page it was.
+SAID = {
+    "stage read in flight": "layer 0 slot 6 (page 1 of request C) is taken at read while transfer "
+    "here1>there2:6fb4ae2cb8d0c5a2#2, of which nobody has seen the end, still writes it",
+    "stage reused in flight": "layer 0 slot 3 (page 1 of request B) is put there at store while "
+    "transfer here1>there2:6fb4ae2cb8d0c5a2#2, of which nobody has seen the end, still reads page "
+    "2 of request A, noted there at send",
+    "stage reused where it comes": "layer 0 slot 5 (page 0 of request B) is put there at store "
+    "while transfer here1>there2:6fb4ae2cb8d0c5a2#2, of which nobody has seen the end, still "
+    "writes what is there",
 }
 
 
 @pytest.mark.parametrize("scenario", WANTED)
 def test_transfers_in_flight(asynchronous, scenario):
-    assert asynchronous[scenario] == {"found": WANTED[scenario], "faults": {}}
+    told = asynchronous[scenario]
+    assert (told["found"], told["faults"]) == (WANTED[scenario], {})
+    if scenario in SAID:
+        (said,) = told["said"]
+        assert re.sub(r"\w+>\w+:\w+#", "here1>there2:6fb4ae2cb8d0c5a2#", said) == SAID[scenario]
 
 
 def test_every_scenario_is_looked_at(asynchronous):

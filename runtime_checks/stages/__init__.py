@@ -1,0 +1,6 @@
+"""The stages of a request's pages: what they held when, and where that first changed.
+
+`memory` is a pool's regions as arrays, `ledger` keeps what was seen and compares, `sayings` puts
+it into words, all pure; `noting` digests pages for it, and `records` is what a file gets of it.
+`story`, which needs nothing but those files, puts processes together.
+"""

@@ -1,0 +1,135 @@
+"""Stages of real pools of torch tensors in host memory, over real NIXL where pages travel."""
+
+import sys
+
+import pytest
+
+pytest.importorskip("numpy", reason="the wheel numpy is missing")
+pytest.importorskip("wrapt", reason="the wheel wrapt is missing")
+
+import numpy as np
+
+from kvlint import runtime_checks
+from kvlint.runtime_checks.violations import Violation
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="process_vm_readv is Linux's")
+
+
+@pytest.fixture
+def pool(torch):
+    """16 slots in each of two layers' keys and values, no two alike."""
+
+    def make(name="pool"):
+        tensors = {
+            f"layer {layer} {role}": torch.arange(n * 512, n * 512 + 512).reshape(16, 4, 8)
+            for n, (layer, role) in enumerate([(0, "key"), (0, "value"), (1, "key")])
+        }
+        runtime_checks.guard_pool(tensors, name=name)
+        return tensors
+
+    return make
+
+
+def checks():
+    from kvlint.runtime_checks import arming
+
+    return [record["check"] for record in arming._armed.policy.violations]
+
+
+def test_a_page_that_changes_is_raised_at_the_stage_that_finds_it(pool):
+    runtime_checks.arm("assert")
+    tensors = pool()
+    runtime_checks.stage("store", owner="A", slots=[5, 3, 6])
+    runtime_checks.stage("send", owner="A", slots=[3], first=1)
+    tensors["layer 1 key"][6, 2, 1] += 1
+    expected = (
+        r"layer 1 key slot 6 \(page 2 of request A\) changed between store and send: "
+        r"from [0-9a-f]{16} to [0-9a-f]{16}$"
+    )
+    with pytest.raises(Violation, match=expected) as raised:
+        runtime_checks.stage("send", owner="A", slots=np.array([5, 3, 6], np.int32))
+    record = raised.value.record
+    assert (record["check"], record["region_name"], record["slot"]) == (
+        "page-changed",
+        "layer 1 key",
+        6,
+    )
+    assert [site["call"] for site in record["sites"]] == ["stage store", "stage send"]
+    assert "test_a_page_that_changes" in record["sites"][1]["stack"][-1]
+    runtime_checks.stage("send", owner="A", slots=[5, 3, 6])
+    assert checks() == ["page-changed"]
+
+
+def test_pages_are_followed_from_pool_to_pool(pool, torch):
+    runtime_checks.arm("paranoid")
+    prefill, decode = pool("prefill"), pool("decode")
+    runtime_checks.stage("store", owner="A", pool="prefill", slots=torch.tensor([5, 3]))
+    for name in prefill:
+        decode[name][[8, 9]] = prefill[name][[5, 3]]
+    runtime_checks.stage("arrival", owner="A", pool="decode", slots=[8, 9])
+    decode["layer 0 value"][9] = prefill["layer 1 key"][5]
+    with pytest.raises(Violation, match="it holds what belongs to page 0 of layer 1 key"):
+        runtime_checks.stage("read", owner="A", pool="decode", slots=[8, 9])
+    assert checks() == ["page-misplaced"]
+
+
+def test_what_raises_in_other_modes_is_silent_where_nothing_is_armed_or_no_bytes_are_read():
+    runtime_checks.stage("nothing", owner="A", slots=[1])
+    runtime_checks.arm("log")
+    runtime_checks.stage("nothing", owner="A", slots=[1])
+    from kvlint.runtime_checks import arming
+
+    assert arming._armed._stages is None
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ({"name": "stored"}, "unknown stage: stored; there are store, write-back, load-back, "),
+        ({"slots": [16]}, r"slot 16 \(at 0\) is not in pool pool: .* more than 16 slots"),
+        ({"slots": [3, -1]}, r"slot -1 \(at 1\) is not in pool"),
+        ({"slots": [1.5]}, "slots are integers in one dimension"),
+        ({"slots": [[1]]}, "slots are integers in one dimension"),
+        ({"slots": "3"}, "slots are integers in one dimension"),
+        ({"slots": None}, "slots are integers in one dimension"),
+        ({"pool": "kv"}, "no pool is named kv: guard_pool declares one"),
+        ({"agent": "decode"}, "no pool of agent decode is named pool: guard_pool declares one"),
+        ({"owner": 7}, "an owner is a request's id"),
+        ({"owner": ""}, "an owner is a request's id"),
+        ({"first": -1}, "first is the number of a page"),
+        ({"first": 1.0}, "first is the number of a page"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_line(pool, what, message):
+    runtime_checks.arm("assert")
+    _kept = pool()
+    given = {"name": "store", "owner": "A", "slots": [1]} | what
+    with pytest.raises(ValueError, match=message) as raised:
+        runtime_checks.stage(given.pop("name"), **given)
+    assert "\n" not in str(raised.value)
+
+
+def test_slots_on_a_device_are_refused(pool, torch):
+    runtime_checks.arm("assert")
+    _kept = pool()
+    with pytest.raises(ValueError, match="slots are on meta: reading them waits for it"):
+        runtime_checks.stage("store", owner="A", slots=torch.zeros(2, device="meta"))
+
+
+def test_two_agents_with_pools_of_one_name_must_be_told_apart(pool, torch):
+    runtime_checks.arm("assert")
+    tensors = {agent: [torch.zeros(4, 8)] for agent in ("prefill", "decode")}
+    for agent, of_agent in tensors.items():
+        runtime_checks.guard_pool(of_agent, name="kv", agent=agent)
+    with pytest.raises(ValueError, match="pool kv is one of agents prefill and decode"):
+        runtime_checks.stage("store", owner="A", pool="kv", slots=[1])
+    runtime_checks.stage("store", owner="A", pool="kv", slots=[1], agent="decode")
+
+
+def test_memory_that_is_gone_is_no_pool(pool):
+    runtime_checks.arm("assert")
+    tensors = pool()
+    runtime_checks.stage("store", owner="A", slots=[1])
+    del tensors
+    with pytest.raises(ValueError, match="no pool is named pool"):
+        runtime_checks.stage("store", owner="A", slots=[1])
