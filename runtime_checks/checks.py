@@ -178,6 +178,7 @@ COPY_LENGTHS: Final = Check(
     "copy-lengths", "a page has another size, or type, in the pool that it is copied to"
 )
 SOURCE_CHANGED: Final = Check("source-changed", "source bytes changed between post and completion")
+ARRIVED_WRONG: Final = Check("arrived-wrong", "what arrived is not what was sent")
 PAGE_CHANGED: Final = Check("page-changed", "a page holds other bytes than at the stage before")
 PAGE_MISPLACED: Final = Check("page-misplaced", "a page holds what belongs to another page")
 PAGE_REUSED: Final = Check(

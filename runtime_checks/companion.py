@@ -205,6 +205,7 @@ class Companion:
             "hooks": hooks,
             "violations": policy.found.total(),
             "transfers": dict(policy.transfers),
+            "digests": {} if self._digests is None else dict(self._digests.counts),
             "tool_errors": dict(policy.faults),
             "switched_off": dict(policy.disarmed),
         }

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kvlint.runtime_checks.checks import Place
-from kvlint.runtime_checks.digests.reference import Digests
 from kvlint.runtime_checks.recent import keep
 from kvlint.runtime_checks.selection import Selection
 from kvlint.runtime_checks.stacks import Stack
@@ -83,7 +82,6 @@ class Transfer:
     made: int = field(default_factory=now)
     posted: int | None = None
     ended: int | None = None
-    digests: Digests | None = None
     raw: tuple[Any, int] | None = None
     thread: int | None = None
     _told: Mapping[str, object] | None = None
@@ -114,7 +112,7 @@ class Transfer:
         """From here on only a summary is kept: index arrays are large and the ring is long."""
         if self._told is None:
             self._told, self._first = self._summary(), self.first_written
-        self.local = self.remote = self.digests = self.raw = None
+        self.local = self.remote = self.raw = None
 
     def _summary(self) -> Mapping[str, object]:
         # Another thread may close the transfer while this one puts it into words.

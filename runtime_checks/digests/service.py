@@ -81,17 +81,27 @@ class Digesting:
         self,
         pendings: Sequence[Pending],
         then: Callable[[list[Digests]], Violation | None],
-    ) -> None:
-        """`then` is given the digests when they are there, in a call of whichever thread. What it
-        gives back is raised in the next call that may raise."""
+    ) -> Violation | None:
+        """`then` is given the digests when they are there: now, and what it finds is given back;
+        or in a call of whichever thread, and that is raised in the next call that may raise."""
 
         def tell(found: list[Digests]) -> None:
             with self._policy.contained(MODULE):
-                violation = then(found)
-                if violation is not None:
-                    self._raised.append(violation)
+                self.keep(then(found))
 
+        try:
+            if all(pending.ready() for pending in pendings):
+                return then([pending.digests() for pending in pendings])
+        except UnreadableError as error:
+            self._unread(error.strerror or str(error))
+            return None
         self.late.add(pendings, tell)
+        return None
+
+    def keep(self, violation: Violation | None) -> None:
+        """For the next call that may raise."""
+        if violation is not None:
+            self._raised.append(violation)
 
     def drain(self, *, wait: bool = False) -> None:
         if self._policy.armed(MODULE):

@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
 import numpy as np
@@ -12,6 +12,9 @@ from kvlint.runtime_checks.recent import keep
 from kvlint.runtime_checks.regions import Integers, Regions
 from kvlint.runtime_checks.registrations import Registrations
 from kvlint.runtime_checks.transfers import Names
+
+if TYPE_CHECKING:
+    from kvlint.runtime_checks.nixl.target import Target
 
 _KNOWN: Final = 256
 
@@ -32,7 +35,8 @@ class Peer:
 class Agent:
     """One agent of this process.
 
-    whole  whether it was made while armed, so that all its registrations are known
+    whole   whether it was made while armed, so that all its registrations are known
+    target  what is known of transfers that others post to its memory, once there is any
     """
 
     name: str
@@ -41,6 +45,7 @@ class Agent:
     registrations: Registrations = field(default_factory=Registrations)
     peers: dict[str, Peer] = field(default_factory=dict)
     arrivals: Names = field(default_factory=Names)
+    target: "Target | None" = None
 
 
 class Agents:

@@ -71,6 +71,13 @@ class Around:
             self._policy.publish()
         _raise(verdict)
 
+    def _late(self) -> None:
+        """Raises what digests have shown since the last call; nothing has been done yet."""
+        violation = self._note("digests", self._watch.late)
+        if violation is not None:
+            self._policy.publish()
+            raise violation
+
     # nixl_agent
 
     def nixl_agent_init(self, original: Method) -> Method:
@@ -193,6 +200,7 @@ class Around:
         ) -> Any:
             self._living(local_xfer_side, "make_prepped_xfer")
             self._living(remote_xfer_side, "make_prepped_xfer")
+            self._late()
             making = self._note(
                 "making",
                 self._watch.making,
@@ -231,6 +239,7 @@ class Around:
             *args: Any,
             **kwargs: Any,
         ) -> Any:
+            self._late()
             objects = (local_descs, remote_descs)
             making = self._note(
                 "making",
@@ -272,9 +281,12 @@ class Around:
             agent: Any, /, handle: Any, notif_msg: Any = b"", *args: Any, **kwargs: Any
         ) -> Any:
             self._living(handle, "transfer")
+            self._late()
             flights = self._watch.flights
             known = self._note("agents", self._watch.agent, agent)
-            verdict = self._note("posting", flights.posting, known, handle, notif_msg)
+            verdict = self._note(
+                "posting", flights.posting, known, handle, notif_msg, self._watch.target
+            )
             self._refuse(verdict)
             moving = verdict.transfer if verdict else None
             try:
@@ -294,6 +306,7 @@ class Around:
     def nixl_agent_check_xfer_state(self, original: Method) -> Method:
         def check_xfer_state(agent: Any, /, handle: Any, *args: Any, **kwargs: Any) -> Any:
             self._living(handle, "check_xfer_state")
+            self._late()
             polled = self._watch.flights.polled
             try:
                 status = original(agent, handle, *args, **kwargs)
@@ -325,6 +338,7 @@ class Around:
 
     def nixl_agent_get_new_notifs(self, original: Method) -> Method:
         def get_new_notifs(agent: Any, /, *args: Any, **kwargs: Any) -> Any:
+            self._late()
             messages = original(agent, *args, **kwargs)
             if messages:
                 self._note("notifications", self._watch.notified, agent, messages)

@@ -14,23 +14,21 @@ from kvlint.runtime_checks.checks import (
     NEVER_POLLED,
     OVERLAP_IN_FLIGHT,
     RELEASED_IN_FLIGHT,
-    SOURCE_CHANGED,
     STALE_LIST,
     Breach,
 )
-from kvlint.runtime_checks.digests.host import digests_of
-from kvlint.runtime_checks.digests.pages import Pages, pages_of
-from kvlint.runtime_checks.digests.reference import Digests
+from kvlint.runtime_checks.digests.pages import Pages
+from kvlint.runtime_checks.digests.service import MODULE
 from kvlint.runtime_checks.in_flight import InFlight
 from kvlint.runtime_checks.locks import Lock
 from kvlint.runtime_checks.nixl import lifetimes
 from kvlint.runtime_checks.nixl.agents import Agent
+from kvlint.runtime_checks.nixl.initiator import Initiator, Posted, Target
 from kvlint.runtime_checks.nixl.preparing import Prepared
 from kvlint.runtime_checks.nixl.teller import Teller, Verdict
 from kvlint.runtime_checks.nixl.using import Use, uses
 from kvlint.runtime_checks.policy import Site
 from kvlint.runtime_checks.registrations import Registration
-from kvlint.runtime_checks.settings import Mode
 from kvlint.runtime_checks.stacks import here
 from kvlint.runtime_checks.transfers import (
     DONE,
@@ -48,13 +46,16 @@ from kvlint.runtime_checks.violations import Violation
 class Flights:
     """Transfers by the identity of their handles. What was never made here is none of ours."""
 
-    def __init__(self, bindings: Any, teller: Teller) -> None:
+    def __init__(self, bindings: Any, teller: Teller, initiator: Initiator) -> None:
         self._in_progress = bindings.NIXL_IN_PROG
         self._teller = teller
         self._policy = teller.policy
         self._transfers: dict[int, Transfer] = {}
         self._sides: dict[int, tuple[Prepared, Prepared]] = {}
+        # Those whose bytes are digested, from their post to their end.
+        self._digested: dict[int, Posted] = {}
         self._names = Names()
+        self._initiator = initiator
         self.numbers = count(1)
         self.start_afresh()
 
@@ -65,6 +66,7 @@ class Flights:
         self._over: deque[int] = deque()
         self._transfers.clear()
         self._sides.clear()
+        self._digested.clear()
 
     def of(self, handle: Any) -> Transfer | None:
         return self._transfers.get(id(handle))
@@ -75,9 +77,18 @@ class Flights:
         self._sides[transfer.number] = sides
         self._policy.recorder.append(transfer)
 
-    def posting(self, agent: Agent, handle: Any, notification: object) -> Verdict:
+    def posting(
+        self,
+        agent: Agent,
+        handle: Any,
+        notification: object,
+        target: Callable[[Agent, str], Target | None],
+    ) -> Verdict:
         """Before `transfer`: its lists still stand, their memory is there, and no other transfer
-        in flight writes the same."""
+        in flight writes the same.
+
+        target  of a peer, who is told what is digested
+        """
         transfer = self.of(handle)
         if transfer is None or transfer.local is None or transfer.remote is None:
             return Verdict()
@@ -105,8 +116,13 @@ class Flights:
                 verdict.raises = verdict.raises or raises
         if verdict.raises is not None:
             return verdict
-        if self._policy.mode is Mode.PARANOID:
-            transfer.digests = self._digests(transfer)
+        if self._policy.armed(MODULE):
+            with self._policy.contained(MODULE):
+                posted = self._initiator.posting(
+                    transfer, message, partial(target, agent, transfer.peer)
+                )
+                if posted is not None:
+                    self._digested[transfer.number] = posted
         with self.lock:
             self._settle()
             self._in_flight.enter(transfer)
@@ -268,35 +284,20 @@ class Flights:
         except Exception:
             return False
 
-    def _digests(self, transfer: Transfer) -> Digests | None:
-        """Digests of what a WRITE reads: host memory of this process."""
-        if transfer.operation != "WRITE" or transfer.source.of.kind != "DRAM":
-            return None
-        if self._policy.armed(SOURCE_CHANGED.name):
-            with self._policy.contained(SOURCE_CHANGED.name):
-                pages = pages_of(transfer.source)
-                return None if pages is None else digests_of(pages)
-        return None
-
     def _ends(self, transfer: Transfer, state: str) -> Violation | None:
-        raises, before = None, transfer.digests
-        if before is not None and state == DONE:
-            after = self._digests(transfer)
-            breach = None
-            if after is not None:
-                breach = self._teller.run(
-                    SOURCE_CHANGED.name,
-                    partial(lifetimes.changed, transfer.source, before, after),
-                )
-            if breach is not None:
-                ended = Site("completion", here())
-                raises = self._tell(breach, transfer, _made(transfer), ended)
+        raises, posted = None, self._digested.get(transfer.number)
+        if state == FAILED:
+            self._initiator.failed()
+        if posted is not None and state == DONE and self._policy.armed(MODULE):
+            with self._policy.contained(MODULE):
+                raises = self._initiator.ended(transfer, posted, _made(transfer))
         self._leave(transfer, state)
         return raises
 
     def _leave(self, transfer: Transfer, state: str) -> None:
         was_moving = transfer.state == MOVING
-        transfer.state, transfer.digests = state, None
+        transfer.state = state
+        self._digested.pop(transfer.number, None)
         if not was_moving:
             return
         transfer.ended = now()

@@ -50,3 +50,4 @@ class NixlHooks(Hooks):
 
     def at_exit(self) -> None:
         self.watch.flights.at_exit()
+        self.watch.at_exit()

@@ -9,17 +9,14 @@ from kvlint.runtime_checks.checks import (
     OVERLAP_IN_FLIGHT,
     RELEASED_HANDLE,
     RELEASED_IN_FLIGHT,
-    SOURCE_CHANGED,
     STALE_LIST,
     Breach,
     Place,
 )
-from kvlint.runtime_checks.digests.reference import Digests, first_difference
 from kvlint.runtime_checks.lists import DescriptorList, in_words
 from kvlint.runtime_checks.nixl.agents import Agent
 from kvlint.runtime_checks.nixl.preparing import Prepared
 from kvlint.runtime_checks.registrations import Registration
-from kvlint.runtime_checks.selection import Selection
 from kvlint.runtime_checks.transfers import Transfer
 
 
@@ -149,19 +146,6 @@ def overlapping(transfer: Transfer, other: Transfer, position: int) -> Breach:
         f"{_named(transfer)} while {_named(other)} from {sender} still writes it",
         {"transfer": _named(transfer), "transfer in flight": _named(other)},
         destination.place(position),
-    )
-
-
-def changed(source: Selection, before: Digests, after: Digests) -> Breach | None:
-    at = first_difference(before, after)
-    if at is None:
-        return None
-    return Breach(
-        SOURCE_CHANGED,
-        f"{source.call(at)} (at {at}) changed between post and completion: some of what arrived "
-        "is new and some old",
-        {"digest at post": f"{int(before[at]):016x}", "at completion": f"{int(after[at]):016x}"},
-        source.place(at),
     )
 
 

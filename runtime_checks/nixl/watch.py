@@ -15,7 +15,7 @@ from kvlint.runtime_checks.checks import Breach
 from kvlint.runtime_checks.columns import as_guessed, settle, uneven, uneven_runs
 from kvlint.runtime_checks.destinations import written_twice
 from kvlint.runtime_checks.digests.pages import Pages
-from kvlint.runtime_checks.digests.service import Digesting
+from kvlint.runtime_checks.digests.service import MODULE, Digesting
 from kvlint.runtime_checks.folding import RowsError, fold
 from kvlint.runtime_checks.nixl import lifetimes
 from kvlint.runtime_checks.nixl.agents import Agent, Agents, as_name
@@ -27,7 +27,10 @@ from kvlint.runtime_checks.nixl.descriptors import (
     pieces_of,
 )
 from kvlint.runtime_checks.nixl.flights import Flights
+from kvlint.runtime_checks.nixl.initiator import Initiator
+from kvlint.runtime_checks.nixl.initiator import Target as Told
 from kvlint.runtime_checks.nixl.preparing import Prepared, Preparing
+from kvlint.runtime_checks.nixl.target import Target
 from kvlint.runtime_checks.nixl.teller import Teller, Verdict
 from kvlint.runtime_checks.nixl.using import Use
 from kvlint.runtime_checks.pairing import mispaired, unequal_counts
@@ -55,8 +58,8 @@ class Watch:
         self._policy = policy
         self._pools = pools
         self._teller = Teller(policy)
-        self.digests = digests
-        self.flights = Flights(bindings, self._teller)
+        self._digesting = digests
+        self.flights = Flights(bindings, self._teller, Initiator(digests, self._teller))
         self._agents = Agents()
         self._rows = ReadRows()
         self._tensors: Remembered[list[Collected]] = Remembered()
@@ -253,11 +256,40 @@ class Watch:
     def notified(self, agent: Any, messages: Messages) -> None:
         """The agent has read these new notifications, by sender."""
         known = self.agent(agent)
+        target = self._target_of(known) if self._digesting.reads else None
         for sender, texts in messages.items():
             for text in texts:
                 name = known.arrivals.next(as_name(sender), known.name, as_bytes(text), 0)
                 entry = Notified(name, known.name, as_name(sender), now())
                 self._policy.recorder.append(entry)
+                if target is not None and self._policy.armed(MODULE):
+                    with self._policy.contained(MODULE):
+                        target.notified(name)
+
+    # Digests.
+
+    def target(self, agent: Agent, peer: str) -> "Told | None":
+        """Who is told what a transfer to a peer moves, if it can be told."""
+        known = agent.peers.get(peer)
+        if known is not None and known.twin is not None:
+            return self._target_of(known.twin).of(agent.name)
+        return None
+
+    def _target_of(self, agent: Agent) -> Target:
+        if agent.target is None:
+            agent.target = Target(agent, self._digesting, self._teller)
+        return agent.target
+
+    def at_exit(self) -> None:
+        """What devices still work on is waited for: there is no later."""
+        self._digesting.drain(wait=True)
+
+    def late(self) -> Violation | None:
+        """What digests have shown since; what to raise in the call that comes now."""
+        if not self._digesting.reads:
+            return None
+        self._digesting.drain()
+        return self._digesting.raised()
 
     def unread(self, agent: Any, before: Messages, now: Messages) -> None:
         """The agent's own collection, in which notifications stay until they are asked for, has

@@ -369,6 +369,12 @@ def test_wrong_arguments_end_as_without_the_companion_and_switch_nothing_off(arm
 
 
 WITHIN = [
+    # First, while both sides still count the same notifications.
+    "target.arrived_wrong",
+    "target.pages_at",
+    "target.Target.digested",
+    "target.Target.notified",
+    "target.Target.announced",
     "watch.Watch.born",
     "watch.Watch.published",
     "watch.Watch.loaded",
@@ -401,10 +407,15 @@ WITHIN = [
     "flights.InFlight.clash",
     "flights.InFlight.enter",
     "flights.InFlight.leave",
-    "flights.digests_of",
+    "initiator.Initiator.posting",
+    "initiator.Initiator.ended",
+    "initiator.pages_of",
+    "initiator.rows_of",
+    "initiator.source_changed",
+    "watch.Watch.late",
+    "watch.Watch.target",
     "lifetimes.stale",
     "lifetimes.collected",
-    "lifetimes.changed",
     "lifetimes.deregistered",
     "preparing.run_into_next",
     "preparing.declared_for",

@@ -1,0 +1,268 @@
+"""The digests of a transfer at the side that did not post it, and the verdict on all of them.
+
+NIXL tells a target nothing but the notification. What the initiator says of a transfer comes from
+an agent of this process, or from another process through the mailbox, where anybody may have
+written it: no memory is touched that this agent has not registered.
+"""
+
+from collections import Counter, OrderedDict
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from kvlint.runtime_checks.checks import ARRIVED_WRONG, SOURCE_CHANGED, Breach, Place
+from kvlint.runtime_checks.declared import declared
+from kvlint.runtime_checks.digests.pages import Pages, pages_at
+from kvlint.runtime_checks.digests.reference import Digests
+from kvlint.runtime_checks.digests.rows import DECLARED, Rows, identity_of
+from kvlint.runtime_checks.digests.service import Digesting
+from kvlint.runtime_checks.digests.verdicts import (
+    Three,
+    arrived_wrong,
+    sent_elsewhere,
+    source_changed,
+)
+from kvlint.runtime_checks.known import NOTHING, Known
+from kvlint.runtime_checks.locks import Lock
+from kvlint.runtime_checks.nixl.agents import Agent
+from kvlint.runtime_checks.nixl.initiator import Moment
+from kvlint.runtime_checks.nixl.teller import Teller
+from kvlint.runtime_checks.policy import Site
+from kvlint.runtime_checks.regions import Integers, Regions
+from kvlint.runtime_checks.violations import Violation
+
+_OPEN: Final = 1024
+_SEEN: Final = 4096
+
+
+@dataclass(eq=False)
+class _Arriving:
+    """One transfer that somebody else has posted.
+
+    over   whether its notification was seen
+    over    whether its notification was seen
+    found   the digests that are known by now
+    wanted  those that are still worked on here
+    """
+
+    name: str
+    initiator: str
+    operation: str
+    rows: Rows
+    over: bool = False
+    found: dict[Moment, Digests] = field(default_factory=dict)
+    wanted: set[Moment] = field(default_factory=set)
+
+
+class Target:
+    """What others post to, or from, the memory of one agent of this process."""
+
+    def __init__(self, agent: Agent, digesting: Digesting, teller: Teller) -> None:
+        self._agent = agent
+        self._digesting = digesting
+        self._teller = teller
+        self._open: OrderedDict[str, _Arriving] = OrderedDict()
+        # Of those that nobody had announced by the time that they were over.
+        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._known: Known = NOTHING
+        self._lock = Lock()
+
+    def of(self, initiator: str) -> "FromInitiator":
+        return FromInitiator(self, initiator)
+
+    def announced(self, name: str, initiator: str, operation: str, rows: Rows) -> None:
+        with self._lock:
+            self._announced(name, initiator, operation, rows)
+
+    def _announced(self, name: str, initiator: str, operation: str, rows: Rows) -> None:
+        counts = self._digesting.counts
+        if not len(rows) or name in self._open:
+            counts["announcements refused: empty, or made before"] += 1
+            return
+        if name in self._seen:
+            counts["not compared: announced after the end"] += 1
+            return
+        arriving = _Arriving(name, initiator, operation, rows)
+        self._open[name] = arriving
+        if len(self._open) > _OPEN:
+            self._open.popitem(last=False)
+            counts["not compared: too many transfers at a time"] += 1
+        if operation == "READ":
+            self._begin(arriving, Moment.POST)
+
+    def notified(self, name: str) -> None:
+        """The notification of a transfer was read: what it writes has arrived."""
+        with self._lock:
+            self._notified(name)
+
+    def _notified(self, name: str) -> None:
+        arriving = self._open.get(name)
+        if arriving is None:
+            self._seen[name] = None
+            if len(self._seen) > _SEEN:
+                self._seen.popitem(last=False)
+            return
+        if arriving.over:
+            return
+        arriving.over = True
+        if arriving.operation == "WRITE":
+            self._begin(arriving, Moment.COMMIT)
+        elif self._digesting.thrice:
+            self._begin(arriving, Moment.COMPLETION)
+        else:
+            self._digesting.keep(self._judge(arriving))
+
+    def digested(self, name: str, moment: Moment, digests: Digests) -> None:
+        """What the initiator's side held."""
+        with self._lock:
+            arriving = self._open.get(name)
+            if arriving is None or len(digests) != len(arriving.rows):
+                self._digesting.counts["not compared: not announced so"] += 1
+                return
+            arriving.found[moment] = digests
+            self._digesting.keep(self._judge(arriving))
+
+    def _begin(self, arriving: _Arriving, moment: Moment) -> None:
+        pages = self._pages(arriving.rows)
+        pending = self._digesting.begin(pages) if pages is not None else None
+        if pending is None:
+            self._open.pop(arriving.name, None)
+            return
+        arriving.wanted.add(moment)
+
+        def keep(found: list[Digests]) -> Violation | None:
+            with self._lock:
+                arriving.wanted.discard(moment)
+                arriving.found[moment] = found[0]
+                return self._judge(arriving)
+
+        # Raised when something is next asked for: a notification that was read is not lost.
+        self._digesting.keep(self._digesting.later([pending], keep))
+
+    def _pages(self, rows: Rows) -> Pages | None:
+        """What this agent has registered of them: all, or nothing is touched."""
+        registrations = self._agent.registrations
+        room: Counter[tuple[str, int]] = Counter()
+        for one in list(registrations.live.values()):
+            room[one.kind, one.device] += one.length
+        for (kind, device), length in sorted(room.items()):
+            if kind not in ("DRAM", "VRAM") or not rows.within(length):
+                continue
+            if bool((registrations.holding(kind, _each(rows, device)) >= 0).all()):
+                return pages_at(rows.addresses, rows.lengths, kind, device)
+        self._digesting.counts["announcements refused: memory that is not registered"] += 1
+        return None
+
+    def _judge(self, arriving: _Arriving) -> Violation | None:
+        """Once all is there that is to come."""
+        post, commit = (arriving.found.get(m) for m in (Moment.POST, Moment.COMMIT))
+        if post is None or commit is None or not arriving.over or arriving.wanted:
+            return None
+        self._open.pop(arriving.name, None)
+        self._digesting.counts["transfers compared"] += 1
+        three = Three(post, commit, arriving.found.get(Moment.COMPLETION))
+        named = _Named(arriving, self._declared_for(arriving.rows))
+        raises = None
+        for check, look in (
+            (ARRIVED_WRONG, lambda: arrived_wrong(three, named.called, named.place)),
+            (ARRIVED_WRONG, lambda: named.elsewhere()),
+            # A source of this process; the initiator tells of its own.
+            (SOURCE_CHANGED, lambda: named.changed(three)),
+        ):
+            breach = self._teller.run(check.name, look)
+            if breach is not None:
+                raises = raises or self._tell(breach, arriving)
+        return raises
+
+    def _tell(self, breach: Breach, arriving: _Arriving) -> Violation | None:
+        return self._teller.policy.judge(
+            breach,
+            list[Site](),
+            agent=self._agent.name,
+            peer=arriving.initiator,
+            transfer=arriving.name,
+        )
+
+    def _declared_for(self, rows: Rows) -> "tuple[Known, Integers]":
+        """What is declared of this memory, and (N,) which region of that holds each row."""
+        regions = declared(self._agent.name, here=True)
+        if not self._known.are(regions):
+            self._known = Known(regions) if regions else NOTHING
+        if not self._known:
+            return NOTHING, np.full(len(rows), -1)
+        numbers = np.full(len(rows), -1)
+        for device in sorted({region.device for region in regions}):
+            held = self._known.extents.holding_all(_each(rows, device))
+            numbers = np.where(numbers < 0, held, numbers)
+        return self._known, numbers
+
+
+@dataclass(frozen=True, eq=False)
+class FromInitiator:
+    """A target of this process, as one initiator of this process tells it things."""
+
+    target: Target
+    initiator: str
+
+    def announced(self, transfer: str, operation: str, rows: Rows) -> None:
+        self.target.announced(transfer, self.initiator, operation, rows)
+
+    def digested(self, transfer: str, moment: Moment, digests: Digests, rows: Rows) -> None:
+        self.target.digested(transfer, moment, digests)
+
+
+class _Named:
+    """Rows of a transfer in words."""
+
+    def __init__(self, arriving: _Arriving, held: tuple[Known, Integers]) -> None:
+        self._arriving = arriving
+        self._rows = arriving.rows
+        self._known, self._numbers = held
+
+    def place(self, row: int) -> Place:
+        region = int(self._rows.regions[row])
+        number = int(self._numbers[row])
+        if number < 0:
+            return Place("local", region)
+        one = self._known.regions[number]
+        byte = int(self._rows.addresses[row]) - one.address
+        return Place("local", region, one.name, one.layer, byte // one.stride, byte)
+
+    def called(self, row: int) -> str:
+        place = self.place(row)
+        words = f"page {int(self._rows.ordinals[row])} of region {place.region}"
+        if place.name is not None:
+            words += f" {place.name!r}"
+        if place.layer is not None:
+            words += f" (layer {place.layer})"
+        return words + (f", slot {place.slot}" if place.slot is not None else "")
+
+    def elsewhere(self) -> Breach | None:
+        announced = self._rows.identities
+        said = np.where(announced >= np.uint64(DECLARED), announced, np.uint64(0))
+        own = np.zeros(len(announced), np.uint64)
+        for number in np.unique(self._numbers[self._numbers >= 0]).tolist():
+            rows = self._numbers == number
+            for length in np.unique(self._rows.lengths[rows]).tolist():
+                found = identity_of(self._known.regions[number], 0, int(length))
+                if found >= DECLARED:
+                    own[rows & (self._rows.lengths == length)] = found
+        return sent_elsewhere(said, own, self.called, self.place)
+
+    def changed(self, three: Three) -> Breach | None:
+        if self._arriving.operation != "READ":
+            return None
+        return source_changed(three, self.called, self.place)
+
+
+def _each(rows: Rows, device: int) -> Regions:
+    """Each row as a region of one slot."""
+    count = len(rows)
+    return Regions(
+        np.arange(count + 1),
+        rows.addresses,
+        rows.lengths,
+        rows.lengths,
+        np.full(count, device, np.int64),
+    )

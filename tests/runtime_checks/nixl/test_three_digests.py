@@ -1,0 +1,225 @@
+"""Source at post, source at completion, destination at commit: what they say of real transfers."""
+
+import numpy as np
+import pytest
+
+from kvlint.geometry import Geometry, Region
+from kvlint.runtime_checks import Violation, declare
+from tests.runtime_checks.hosts import fill, indices, regions, rows5, starts
+
+COUNTS = [8, 8, 8]
+SOURCE, DESTINATION = [1, 2, 3], [6, 5, 4]
+
+
+@pytest.fixture
+def pair(host):
+    """Two hosts with equal regions, the first of which is full; made after arming."""
+
+    def make():
+        one, other = host("p", regions(COUNTS)), host("d", regions(COUNTS))
+        fill(one.regions)
+        one.meet(other)
+        other.meet(one)
+        return one, other
+
+    return make
+
+
+def post(pair, operation="WRITE", message=b"room", source=SOURCE, destination=DESTINATION):
+    one, other = pair
+    local = one.prepare(None, rows5(one.regions))
+    remote = one.prepare(other, rows5(other.regions))
+    handle = one.agent.make_prepped_xfer(
+        operation,
+        local,
+        indices(starts(one.regions), source),
+        remote,
+        indices(starts(other.regions), destination),
+        message,
+    )
+    one.agent.transfer(handle)
+    return handle
+
+
+def arrive(pair, handle, *, notified=True):
+    """Until the initiator knows the end, and the target has read of it."""
+    one, other = pair
+    one.finish(handle)
+    messages = {}
+    while notified and not messages:
+        messages = other.agent.get_new_notifs()
+    return messages
+
+
+def said(host, *layers):
+    """The host's regions, declared as the keys of these layers."""
+    return Geometry(
+        tuple(
+            Region(
+                name=f"layer {layer} key",
+                address=part.ctypes.data,
+                length=part.nbytes,
+                stride=part.shape[1],
+                transfer_length=part.shape[1],
+                memory_kind="DRAM",
+                device=0,
+                list="kv",
+                layer=layer,
+                role="key",
+            )
+            for layer, part in zip(layers, host.regions, strict=True)
+        )
+    )
+
+
+def compared(armed):
+    return armed.companion.digests.counts["transfers compared"]
+
+
+@pytest.mark.parametrize("mode", ["assert", "paranoid"])
+@pytest.mark.parametrize("operation", ["WRITE", "READ"])
+def test_a_clean_transfer_is_compared_and_nothing_is_said(arm, pair, mode, operation):
+    armed, both = arm(mode), pair()
+    fill(both[1].regions, seed=1)
+    for _ in range(3):
+        arrive(both, post(both, operation))
+    assert armed.violations == []
+    assert compared(armed) == 3
+
+
+def test_modes_that_read_no_bytes_compare_nothing(arm, pair):
+    armed, both = arm("log"), pair()
+    arrive(both, post(both))
+    assert dict(armed.companion.digests.counts) == {}
+
+
+def test_bytes_that_change_before_the_commit_are_told_at_their_page(arm, pair):
+    armed, both = arm("assert"), pair()
+    handle = post(both)
+    both[0].finish(handle)
+    both[1].regions[2][5, 7] ^= 1
+    arrive(both, handle)
+    (record,) = armed.violations
+    assert record["check"] == "arrived-wrong"
+    assert record["message"].startswith("page 1 of region 2 (at 7) holds other bytes")
+    assert record["transfer"] in armed.names
+    with pytest.raises(Violation, match="page 1 of region 2"):
+        post(both)
+    arrive(both, post(both))
+
+
+def test_exchanged_pages_are_told_by_whose_they_are(arm, pair):
+    armed, (one, other) = arm("paranoid"), pair()
+    declare(said(other, 15, 16, 17), agent=other.name)
+    handle = post((one, other))
+    one.finish(handle)
+    held = other.regions[2][4].copy()
+    other.regions[2][4], other.regions[1][4] = other.regions[1][4], held
+    arrive((one, other), handle)
+    (record,) = armed.violations
+    assert record["message"] == (
+        "page 2 of region 1 'layer 16 key' (layer 16), slot 4 (at 5) holds what belongs to page 2 "
+        "of region 2 'layer 17 key' (layer 17), slot 4; 2 of 9 pages of this transfer are so"
+    )
+    assert (record["region_name"], record["layer"], record["slot"]) == ("layer 16 key", 16, 4)
+
+
+def test_a_page_of_another_layer_is_told_though_its_bytes_are_as_sent(arm, pair):
+    armed, (one, other) = arm("assert"), pair()
+
+    declare(said(one, 0, 1, 2), agent=one.name)
+    declare(said(other, 0, 1, 2), agent=other.name)
+    prepared = post((one, other))
+    # What the target says of its memory later is what it means by then.
+    declare(said(other, 0, 2, 1), agent=other.name)
+    arrive((one, other), prepared)
+    (record,) = armed.violations
+    assert (
+        "is a page of another layer, role, dtype or length to the other side" in record["message"]
+    )
+    assert record["layer"] == 2
+
+
+def test_a_source_that_changed_is_no_fault_of_the_transport(arm, pair):
+    armed, both = arm("paranoid"), pair()
+    one, other = both
+    handle = post(both, "READ")
+    while one.agent.check_xfer_state(handle) != "DONE":
+        pass
+    # The target is the source: it digests as soon as it hears of the transfer, and at its end.
+    other.regions[0][6, 0] ^= 1
+    arrive(both, handle)
+    assert armed.checks == ["source-changed"]
+
+
+def test_without_a_notification_the_end_is_not_known_and_nothing_is_compared(arm, pair):
+    armed, both = arm("assert"), pair()
+    arrive(both, post(both, message=b""), notified=False)
+    assert (compared(armed), armed.violations) == (0, [])
+
+
+def test_a_sample_is_one_in_sixteen_and_all_after_something_suspicious(arm, pair):
+    armed, both = arm("sample"), pair()
+    for number in range(160):
+        arrive(both, post(both, message=f"room {number}".encode()))
+    assert 2 <= compared(armed) <= 25
+    before = compared(armed)
+    armed.companion.digests.suspect()
+    for number in range(20):
+        arrive(both, post(both, message=f"another {number}".encode()))
+    assert compared(armed) == before + 20
+    assert armed.violations == []
+
+
+def test_samples_are_told_and_not_raised(arm, pair):
+    armed, both = arm("sample"), pair()
+    armed.companion.digests.suspect()
+    handle = post(both)
+    both[0].finish(handle)
+    both[1].regions[0][6, 0] ^= 1
+    arrive(both, handle)
+    arrive(both, post(both))
+    assert armed.checks == ["arrived-wrong"]
+
+
+def test_a_violation_makes_everything_be_looked_at(arm, pair):
+    armed, both = arm("sample"), pair()
+    digests = armed.companion.digests
+    assert not all(digests.wants(str(number).encode()) for number in range(64))
+    one, other = both
+    local = one.prepare(None, rows5(one.regions))
+    remote = one.prepare(other, rows5(other.regions))
+    one.agent.make_prepped_xfer(
+        "WRITE", local, np.array([1, 2], "i4"), remote, np.array([1, 1], "i4"), b""
+    )
+    assert armed.violations
+    assert all(digests.wants(str(number).encode()) for number in range(64))
+
+
+def test_what_an_unregistered_row_announces_is_not_touched(arm, pair):
+    from kvlint.runtime_checks.digests.rows import Rows
+
+    armed, (_, other) = arm("assert"), pair()
+    (hooks,) = armed.companion.hooks.values()
+    watch = hooks.watch
+    target = watch._target_of(watch.agent(other.agent))
+    base = other.regions[0].ctypes.data
+    for number, (address, length) in enumerate(
+        [
+            (4096, 64),
+            (base - 64, 128),
+            (base, 1 << 40),
+            (base, -64),
+            (2**64 - 64, 64),
+            (2**64 - 64, 128),
+            (base + 8 * 64 - 1, 64),
+            (base, 0),
+        ]
+    ):
+        rows = Rows(
+            np.array([base, address], np.uint64), np.array([64, length]), np.zeros(2, np.uint64)
+        )
+        target.announced(f"t{number}", "stranger", "READ", rows)
+    counts = armed.companion.digests.counts
+    assert counts["announcements refused: memory that is not registered"] == 8
+    assert counts["pages digested"] == 0
