@@ -1,0 +1,50 @@
+"""Places for records on their way out."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvlint.runtime_checks.exchange.records import MOST_PARTS, STAMP, encode
+from kvlint.runtime_checks.exchange.region import SIZE, STAGED, Region
+from kvlint.runtime_checks.exchange.staging import Staging
+from tests.runtime_checks.exchange.letters import KEY, announced
+
+
+@pytest.fixture
+def region():
+    return Region(np.zeros(SIZE, np.uint8))
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(1, 300), st.integers(0, 9)), max_size=60))
+def test_no_place_is_given_twice(steps):
+    staging, taken = Staging(Region(np.zeros(SIZE, np.uint8))), []
+    for back, count, which in steps:
+        if back and taken:
+            peer, first, count = taken.pop(which % len(taken))
+            staging.give_back(peer, first, count)
+        else:
+            first = staging.take(f"peer{which % 3}", count)
+            if first is not None:
+                taken.append((f"peer{which % 3}", first, count))
+        places = [place for _, first, count in taken for place in range(first, first + count)]
+        assert len(places) == len(set(places))
+        assert all(place < STAGED for place in places)
+
+
+def test_a_peer_that_takes_nothing_leaves_places_to_others(region):
+    staging = Staging(region)
+    assert staging.take("slow", MOST_PARTS) == 0
+    assert staging.take("slow", 1) is None
+    assert staging.take("quick", STAGED - MOST_PARTS) == MOST_PARTS
+    assert staging.take("quick", 1) is None
+    staging.give_back("slow", 0, MOST_PARTS)
+    assert staging.take("slow", MOST_PARTS) == 0
+
+
+def test_records_stand_there_with_their_stamps(region):
+    staging, records = Staging(region), encode(announced(500), 0, KEY)
+    first = staging.take("peer", len(records))
+    staging.fill(first, records)
+    assert (region.staged[first : first + len(records)] == records).all()
+    assert (region.staged_stamps[first : first + 4] == records[:, -16 : -16 + STAMP]).all()
