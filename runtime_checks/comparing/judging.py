@@ -18,13 +18,14 @@ class Question:
     """What is asked of results.
 
     top_k           best entries of the last dimension that must be the same
-    chosen          of names of results: those that hold indices into the scores of another
     within_lengths  whether columns past a row's length are left out
+    poisoned        whether what the kernel does not write holds poison
     """
 
     tolerance: Tolerance
     top_k: int | None = None
     within_lengths: bool = False
+    poisoned: bool = True
 
 
 def judged(case: Case, name: str, kernel: Tensor, reference: Tensor, asked: Question) -> Difference:
@@ -109,7 +110,7 @@ class _Numbers:
         return float("inf") if bool(self.odd.any()) else float(self.error.max())
 
     def norms(self) -> Tensor:
-        """(R,) of each row; NaN and infinity count in `odd`."""
+        """(R,) of each row; NaN and infinity count in `odd`. Of whole numbers there is none."""
         numbers = self._rows(torch.where(self.reference.isfinite(), self.reference, 0.0))
         whole, part = (
             torch.linalg.vector_norm(of, dim=1) for of in (numbers, self._rows(self.error))
@@ -117,6 +118,8 @@ class _Numbers:
         return torch.where(part > 0, part / whole, 0.0)
 
     def norm(self) -> float:
+        if self.whole:
+            return float("nan")
         return float("inf") if bool(self.odd.any()) else float(self.norms().max())
 
     def scores(self, of: Tensor) -> Tensor:
@@ -161,21 +164,28 @@ class _Numbers:
         return f"{row}{inner} column {at[-1]}"
 
     def _never_written(self) -> str:
+        if not self.asked.poisoned:
+            return ""
         holes = unwritten(self.raw) & self.wrong
-        count = int(holes.sum())
+        by_row = self._rows(holes)
+        if self.whole or self.raw.element_size() == 1:
+            # There a number may be the mark by chance; a whole row is not.
+            full = (by_row | ~self._rows(self.asked_of)).all(dim=1)
+            by_row = by_row & full[:, None]
+        count = int(by_row.sum())
         if not count:
             return ""
-        rows = self._rows(holes).any(dim=1).nonzero().flatten().tolist()
+        rows = by_row.any(dim=1).nonzero().flatten().tolist()
         shown = ", ".join(map(str, rows[:6])) + (", ..." if len(rows) > 6 else "")
         return f"; {count} of them were never written, in rows {shown}"
 
     def _misplaced(self, at: list[int]) -> str:
         """Whether the row that is wrong is another row of the reference."""
-        if self.raw.ndim < 2 or self.raw.shape[0] < 2 or self.whole:
+        if self.raw.ndim < 2 or self.raw.shape[0] < 2:
             return ""
         row = at[0]
         asked_of, held = self.asked_of[row], self.kernel[row]
-        room = self._allowed()[row]
+        room = self._allowed().expand_as(self.error)[row]
         near = (held - self.reference).abs() <= room
         fits = (near | ~asked_of).flatten(1).all(dim=1)
         fits[row] = False

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Final
 
 from kvlint.runtime_checks.comparing.cases import Case, chosen_values
@@ -15,7 +16,8 @@ class Difference:
 
     max_error  largest difference of two numbers; infinite where one side has a number and the
                other has none
-    norm       length of the difference over that of the reference, of the worst row
+    norm       length of the difference over that of the reference, of the worst row; NaN for
+               whole numbers
     overlap    share of the right top-k entries in the worst row, None where none was asked for
     faults     what is wrong, in words, the place first
     """
@@ -98,7 +100,7 @@ def _rows(outcome: Outcome) -> list[tuple[str, ...]]:
             str(outcome.case),
             one.name,
             f"{one.max_error:.3g}",
-            f"{one.norm:.3g}",
+            "" if isnan(one.norm) else f"{one.norm:.3g}",
             "" if one.overlap is None else f"{one.overlap:.4f}",
             word,
         )

@@ -121,7 +121,8 @@ class _Comparison:
     ) -> Difference:
         from kvlint.runtime_checks.comparing.judging import Question, judged, judged_choice
 
-        asked = Question(self._bounds(case, pair), **self.asked)
+        poisoned = name not in self.writes
+        asked = Question(self._bounds(case, pair), poisoned=poisoned, **self.asked)
         if name not in self.chosen:
             return judged(case, name, *pair, asked)
         if self.chosen[name] not in right:

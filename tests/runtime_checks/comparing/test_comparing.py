@@ -274,6 +274,28 @@ def test_a_cache_that_is_written_in_part_is_compared_as_a_whole():
     assert "'cache' row " in told(report)
 
 
+def test_a_page_of_bytes_that_lies_in_anothers_place_is_named_so():
+    def cache(case):
+        return {
+            "cache": case.randint(0, 256, 8, 64, dtype="uint8"),
+            "pages": case.randint(0, 256, case.batch, 64, dtype="uint8"),
+            "slots": 2 + case.permutation(6)[: case.batch],
+        }
+
+    def store(cache, pages, slots):
+        cache[slots] = pages
+
+    def store_one_too_early(cache, pages, slots):
+        cache[slots - 1] = pages
+
+    some = cases(cache, batches=[2], lengths=[64], ragged=[False], strides=["contiguous"])
+    report = compare(store_one_too_early, store, some, writes=["cache"])
+    slots = sorted(some[0].inputs()["slots"].tolist())
+    fault = report.wrong[0].all_faults[0]
+    assert fault.startswith(f"'cache' row {slots[0] - 1} column 0: kernel ")
+    assert fault.endswith(f"; row {slots[0] - 1} holds what belongs to row {slots[0]}")
+
+
 def test_inputs_in_lists_that_share_memory_still_do():
     def views(case):
         whole = case.randn(4, case.batch, 8)
