@@ -126,7 +126,7 @@ class Stages:
                 return next(iter(violations), None)
 
             dropped = self._digests.late.dropped
-            self._digests.later(pendings, compare)
+            self._digests.keep(self._digests.later(pendings, compare))
             if self._digests.late.dropped != dropped:
                 self._generation += 1
             self._digests.drain()
@@ -263,7 +263,7 @@ class Stages:
                         self._raise_later(violation)
 
     def _raise_later(self, violation: Violation) -> None:
-        self._digests.later([], lambda _: violation)
+        self._digests.keep(violation)
 
     def _last(self, page: Page) -> Page | None:
         with self._lock:
