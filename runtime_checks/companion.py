@@ -142,6 +142,7 @@ class Companion:
 
             self._stages = Stages(self.policy, self.digests)
             self.policy.stages = self._stages.entries
+            self.digests.stages = self._stages
         self._stages.transports = [hooks.watch for hooks in list(self.hooks.values())]
         return self._stages
 

@@ -77,6 +77,12 @@ def listed(pool: str, agent: str | None) -> "Sequence[Region]":
     return next(iter(found.values()), ())
 
 
+def pools_here() -> set[str]:
+    """Names of the pools that were declared for whichever agent of this process."""
+    regions = [region for kept in list(_HERE.values()) for region in _there(kept)]
+    return {region.list.removeprefix("kv.") for region in regions}
+
+
 def _there(kept: "Kept") -> "Sequence[Region]":
     regions, gone = kept
     if not any(is_gone() for is_gone in gone):

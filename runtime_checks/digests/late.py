@@ -27,6 +27,10 @@ class Late:
         self._lock = threading.Lock()
         self.dropped = 0
 
+    @property
+    def empty(self) -> bool:
+        return not self._waiting
+
     def add(self, pendings: Sequence[Pending], then: Callable[[list[Digests]], None]) -> None:
         """`then` is called with the digests of each, in some later `drain`. It must not raise."""
         if len(self._waiting) >= MOST:

@@ -3,7 +3,7 @@
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final, Protocol
 
 from kvlint.runtime_checks.digests.digester import Digester, Pending
 from kvlint.runtime_checks.digests.host import UnreadableError
@@ -20,11 +20,24 @@ ALERT_SECONDS: Final = 60.0
 MODULE: Final = "digests"
 
 
+class Transfers(Protocol):
+    """What keeps whose pages were where."""
+
+    def sent(self, pages: Pages, digests: Digests) -> Sequence[Any]:
+        """(N,) what a transfer takes from these pages; whose they are."""
+
+    def arrived(self, pages: Pages, digests: Digests, owners: Sequence[Any]) -> None:
+        """(N,) what it has put into these, for those owners."""
+
+
 class Digesting:
     """
     seed    of the shared key, else of the run: who has neither in common cannot compare
     counts  what was digested, and what was not and why
+    stages  who else wants to know what transfers found in pages, once a program tells stages
     """
+
+    stages: "Transfers | None" = None
 
     def __init__(self, settings: Settings, policy: Policy) -> None:
         self.seed = seed_of(settings.key or settings.run.encode())
@@ -58,20 +71,18 @@ class Digesting:
         """Something happened after which everything is looked at for a while."""
         self._alert_ends = time.monotonic() + ALERT_SECONDS
 
-    def begin(self, pages: Pages | None) -> Pending | None:
+    def begin(self, pages: Pages) -> Pending | None:
         """None where these pages cannot be read; why is counted, and said the first time."""
-        if pages is None:
-            self._unread("pages of one transfer lie on several devices")
-            return None
         try:
             pending = self.digester.start(pages)
         except UnreadableError as error:
-            self._unread(error.strerror or str(error))
+            self.unread(error.strerror or str(error))
             return None
         self.counts["pages digested"] += len(pages)
         return pending
 
-    def _unread(self, why: str) -> None:
+    def unread(self, why: str) -> None:
+        """Something was not digested."""
         reason = f"not digested: {why}"
         self.counts[reason] += 1
         if self.counts[reason] == 1:
@@ -82,25 +93,26 @@ class Digesting:
         pendings: Sequence[Pending],
         then: Callable[[list[Digests]], Violation | None],
     ) -> Violation | None:
-        """`then` is given the digests when they are there: now, and what it finds is given back;
-        or in a call of whichever thread, and that is raised in the next call that may raise."""
+        """`then` is given the digests when they are there, and in the order in which they were
+        begun: now, and what it finds is given back; or in a call of whichever thread, and that is
+        raised in the next call that may raise."""
 
         def tell(found: list[Digests]) -> None:
             with self._policy.contained(MODULE):
                 self.keep(then(found))
 
         try:
-            if all(pending.ready() for pending in pendings):
+            if self.late.empty and all(pending.ready() for pending in pendings):
                 return then([pending.digests() for pending in pendings])
         except UnreadableError as error:
-            self._unread(error.strerror or str(error))
+            self.unread(error.strerror or str(error))
             return None
         self.late.add(pendings, tell)
         return None
 
     def keep(self, violation: Violation | None) -> None:
         """For the next call that may raise."""
-        if violation is not None:
+        if violation is not None and not self._raised:
             self._raised.append(violation)
 
     def drain(self, *, wait: bool = False) -> None:

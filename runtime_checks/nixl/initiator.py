@@ -5,12 +5,12 @@ more at completion. A READ writes memory of this process, which is digested at c
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 from kvlint.runtime_checks.digests.digester import Pending
-from kvlint.runtime_checks.digests.pages import pages_of
+from kvlint.runtime_checks.digests.pages import Pages, pages_of
 from kvlint.runtime_checks.digests.reference import Digests
 from kvlint.runtime_checks.digests.requests import request_of
 from kvlint.runtime_checks.digests.rows import Rows, rows_of
@@ -38,23 +38,31 @@ class Target(Protocol):
     def announced(self, transfer: str, operation: str, rows: Rows) -> None:
         """What a transfer will move; before it is posted."""
 
-    def digested(self, transfer: str, moment: Moment, digests: Digests, rows: Rows) -> None:
-        """(N,) what the initiator's side of it held."""
+    def digested(
+        self,
+        transfer: str,
+        moment: Moment,
+        digests: Digests,
+        rows: Rows,
+        owners: Sequence[Any] = (),
+    ) -> None:
+        """(N,) what the initiator's side of it held, and whose pages these are."""
 
 
 @dataclass(eq=False)
 class Posted:
     """A transfer that is digested.
 
-    own   the side whose memory is in this process
-    post  of the source, where that is here
+    own    the side whose memory is in this process
+    pages  of that side
+    post   of the source, where that is here
     """
 
     own: Selection
+    pages: Pages
     rows: Rows
     target: Target | None
     post: Pending | None = None
-    completion: Pending | None = field(default=None)
 
 
 class Initiator:
@@ -73,9 +81,14 @@ class Initiator:
         request = request_of(notification) or (transfer.name or "").encode()
         if not digesting.wants(request):
             return None
-        posted = Posted(transfer.local, rows_of(transfer.local, transfer.remote), target())
+        pages = pages_of(transfer.local)
+        if pages is None:
+            digesting.unread("pages of one transfer lie on several devices")
+            return None
+        rows = rows_of(transfer.local, transfer.remote)
+        posted = Posted(transfer.local, pages, rows, target())
         if transfer.operation == "WRITE":
-            posted.post = digesting.begin(pages_of(posted.own))
+            posted.post = digesting.begin(pages)
             if posted.post is None:
                 return None
         if posted.target is not None and transfer.name is not None:
@@ -90,14 +103,14 @@ class Initiator:
         """NIXL has said that it is done. What to raise, where that is known at once."""
         stack = here()
         if posted.post is None:
-            pending = self._digesting.begin(pages_of(posted.own))
+            pending = self._digesting.begin(posted.pages)
             if pending is not None:
                 then = lambda found: self._tell(transfer, posted, {Moment.COMMIT: found[0]})  # noqa: E731
                 return self._digesting.later([pending], then)
             return None
         pendings = [posted.post]
         if self._digesting.thrice:
-            again = self._digesting.begin(pages_of(posted.own))
+            again = self._digesting.begin(posted.pages)
             pendings += [again] if again is not None else []
         return self._digesting.later(
             pendings, lambda found: self._source(transfer, posted, found, made, stack)
@@ -126,7 +139,10 @@ class Initiator:
     def _tell(
         self, transfer: Transfer, posted: Posted, found: dict[Moment, Digests]
     ) -> Violation | None:
+        owners: Sequence[Any] = ()
+        if Moment.POST in found and self._digesting.stages is not None:
+            owners = self._digesting.stages.sent(posted.pages, found[Moment.POST])
         if posted.target is not None and transfer.name is not None:
             for moment, digests in found.items():
-                posted.target.digested(transfer.name, moment, digests, posted.rows)
+                posted.target.digested(transfer.name, moment, digests, posted.rows, owners)
         return None

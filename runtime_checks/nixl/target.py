@@ -6,8 +6,9 @@ written it: no memory is touched that this agent has not registered.
 """
 
 from collections import Counter, OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -53,6 +54,8 @@ class _Arriving:
     over: bool = False
     found: dict[Moment, Digests] = field(default_factory=dict)
     wanted: set[Moment] = field(default_factory=set)
+    pages: Pages | None = None
+    owners: Sequence[Any] = ()
 
 
 class Target:
@@ -113,7 +116,9 @@ class Target:
         else:
             self._digesting.keep(self._judge(arriving))
 
-    def digested(self, name: str, moment: Moment, digests: Digests) -> None:
+    def digested(
+        self, name: str, moment: Moment, digests: Digests, owners: Sequence[Any] = ()
+    ) -> None:
         """What the initiator's side held."""
         with self._lock:
             arriving = self._open.get(name)
@@ -121,6 +126,7 @@ class Target:
                 self._digesting.counts["not compared: not announced so"] += 1
                 return
             arriving.found[moment] = digests
+            arriving.owners = owners or arriving.owners
             self._digesting.keep(self._judge(arriving))
 
     def _begin(self, arriving: _Arriving, moment: Moment) -> None:
@@ -130,6 +136,7 @@ class Target:
             self._open.pop(arriving.name, None)
             return
         arriving.wanted.add(moment)
+        arriving.pages = pages
 
         def keep(found: list[Digests]) -> Violation | None:
             with self._lock:
@@ -163,7 +170,7 @@ class Target:
         self._digesting.counts["transfers compared"] += 1
         three = Three(post, commit, arriving.found.get(Moment.COMPLETION))
         named = _Named(arriving, self._declared_for(arriving.rows))
-        raises = None
+        raises, wrong = None, False
         for check, look in (
             (ARRIVED_WRONG, lambda: arrived_wrong(three, named.called, named.place)),
             (ARRIVED_WRONG, lambda: named.elsewhere()),
@@ -172,7 +179,11 @@ class Target:
         ):
             breach = self._teller.run(check.name, look)
             if breach is not None:
+                wrong = True
                 raises = raises or self._tell(breach, arriving)
+        stages = self._digesting.stages
+        if stages is not None and arriving.owners and arriving.pages is not None and not wrong:
+            stages.arrived(arriving.pages, commit, arriving.owners)
         return raises
 
     def _tell(self, breach: Breach, arriving: _Arriving) -> Violation | None:
@@ -208,8 +219,15 @@ class FromInitiator:
     def announced(self, transfer: str, operation: str, rows: Rows) -> None:
         self.target.announced(transfer, self.initiator, operation, rows)
 
-    def digested(self, transfer: str, moment: Moment, digests: Digests, rows: Rows) -> None:
-        self.target.digested(transfer, moment, digests)
+    def digested(
+        self,
+        transfer: str,
+        moment: Moment,
+        digests: Digests,
+        rows: Rows,
+        owners: Sequence[Any] = (),
+    ) -> None:
+        self.target.digested(transfer, moment, digests, owners)
 
 
 class _Named:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from kvlint.runtime_checks.declared import listed
+from kvlint.runtime_checks.declared import listed, pools_here
 from kvlint.runtime_checks.pools.tensors import is_tensor
 from kvlint.runtime_checks.regions import Integers
 from kvlint.runtime_checks.settings import one_line
@@ -57,6 +57,10 @@ class Memories:
         if known is None or known.regions != regions:
             known = self._known[pool, agent] = Memory(pool, regions)
         return known
+
+    def here(self) -> list[Memory]:
+        """The pools that any agent of this process may move."""
+        return [self.named(pool, None) for pool in sorted(pools_here())]
 
 
 def slots_of(given: Any, memory: Memory) -> Integers:

@@ -167,7 +167,7 @@ class Stages:
         with self._policy.contained(CHECK):
             violations: list[Violation] = []
             with self._lock:
-                memories = self.ledger.memories()
+                memories = list({*self.ledger.memories(), *self._memories.here()})
             for there in located(pages, memories):
                 with self._lock:
                     slots = there.slots
@@ -197,8 +197,14 @@ class Stages:
                     violations += self._compare(note)
                     known += there.spread(owned)
             for violation in violations:
-                self._raise_later(violation)
+                self._digests.keep(violation)
         return known
+
+    def sent(self, pages: Pages, digests: Digests) -> list[Owned]:
+        return self.seen(Stage.SEND, pages, digests)
+
+    def arrived(self, pages: Pages, digests: Digests, owners: Sequence[Owned]) -> None:
+        self.seen(Stage.ARRIVAL, pages, digests, owners)
 
     # What is found.
 
@@ -260,10 +266,7 @@ class Stages:
                         breach, [s for s in sites if s], agent="", transfer=use.transfer
                     )
                     if violation is not None:
-                        self._raise_later(violation)
-
-    def _raise_later(self, violation: Violation) -> None:
-        self._digests.keep(violation)
+                        self._digests.keep(violation)
 
     def _last(self, page: Page) -> Page | None:
         with self._lock:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kvlint import runtime_checks
+from kvlint.runtime_checks import declared
 from kvlint.runtime_checks.evidence import prepare
 from kvlint.runtime_checks.policy import Policy
 from kvlint.runtime_checks.settings import Mode, Settings
@@ -73,6 +74,8 @@ def _as_if_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.delenv(f"KVLINT_{name}", raising=False)
     yield
     runtime_checks.disarm()
+    declared._OF_AGENTS.clear()
+    declared._HERE.clear()
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kvlint.geometry import Geometry, Region
-from kvlint.runtime_checks import Violation, declare
+from kvlint.runtime_checks import Violation, declare, guard_pool, stage
 from tests.runtime_checks.hosts import fill, indices, regions, rows5, starts
 
 COUNTS = [8, 8, 8]
@@ -160,14 +160,18 @@ def test_without_a_notification_the_end_is_not_known_and_nothing_is_compared(arm
 
 def test_a_sample_is_one_in_sixteen_and_all_after_something_suspicious(arm, pair):
     armed, both = arm("sample"), pair()
-    for number in range(160):
-        arrive(both, post(both, message=f"room {number}".encode()))
-    assert 2 <= compared(armed) <= 25
+    digests = armed.companion.digests
+    rooms = [f"room {number}".encode() for number in range(200)]
+    chosen = [room for room in rooms if digests.wants(room)]
+    assert 2 <= len(chosen) <= 30
+    for room in rooms[:24]:
+        arrive(both, post(both, message=room))
+    assert compared(armed) == len({*chosen} & {*rooms[:24]})
     before = compared(armed)
-    armed.companion.digests.suspect()
-    for number in range(20):
+    digests.suspect()
+    for number in range(8):
         arrive(both, post(both, message=f"another {number}".encode()))
-    assert compared(armed) == before + 20
+    assert compared(armed) == before + 8
     assert armed.violations == []
 
 
@@ -223,3 +227,40 @@ def test_what_an_unregistered_row_announces_is_not_touched(arm, pair):
     counts = armed.companion.digests.counts
     assert counts["announcements refused: memory that is not registered"] == 8
     assert counts["pages digested"] == 0
+
+
+def guarded(torch, host):
+    tensors = {f"layer {n}": torch.from_numpy(part) for n, part in enumerate(host.regions)}
+    guard_pool(tensors, name=host.name)
+    return tensors
+
+
+def test_transfers_are_stages_of_the_pages_that_they_move(arm, pair, torch):
+    armed, both = arm("sample"), pair()
+    armed.companion.digests.suspect()
+    one, other = both
+    kept = guarded(torch, one), guarded(torch, other)
+    stage("store", owner="A", pool=one.name, slots=SOURCE)
+    arrive(both, post(both))
+    other.regions[1][5, 3] ^= 1
+    stage("read", owner="A", pool=other.name, slots=DESTINATION)
+    (record,) = armed.violations
+    assert record["check"] == "page-changed"
+    assert record["message"].startswith(
+        "layer 1 slot 5 (page 1 of request A) changed between arrival and read: "
+    )
+    del kept
+
+
+def test_what_changed_before_the_post_is_told_as_that(arm, pair, torch):
+    armed, both = arm("sample"), pair()
+    armed.companion.digests.suspect()
+    kept = guarded(torch, both[0])
+    stage("store", owner="A", pool=both[0].name, slots=SOURCE)
+    both[0].regions[2][3, 3] ^= 1
+    arrive(both, post(both))
+    (record,) = armed.violations
+    assert record["message"].startswith(
+        "layer 2 slot 3 (page 2 of request A) changed between store and send: "
+    )
+    del kept
