@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from kvlint.runtime_checks.digests import device
 from kvlint.runtime_checks.digests.host import UnreadableError, digests_of
 from kvlint.runtime_checks.digests.pages import Pages
 from kvlint.runtime_checks.digests.reference import Digests
@@ -32,10 +33,11 @@ class Read:
 
 
 class Digester:
-    """Digests of one seed, which both sides of a transfer must share to compare them."""
+    """Digests of one seed, which both sides of a transfer must share to compare them. With two
+    lanes they have 128 bits: (N, 2)."""
 
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
+    def __init__(self, seed: int, lanes: int = 1) -> None:
+        self.seed, self.lanes = seed, lanes
 
     def start(self, pages: Pages) -> Pending:
         """What the pages hold now. On a device that is: after all that the calling thread's
@@ -43,5 +45,7 @@ class Digester:
         Raises `UnreadableError` where the pages cannot be read: no page of the memory kind is
         ever touched through a pointer that is not its."""
         if pages.kind == "DRAM":
-            return Read(digests_of(pages, self.seed))
+            return Read(digests_of(pages, self.seed, self.lanes))
+        if pages.kind == "VRAM":
+            return device.start(pages, self.seed, self.lanes)
         raise UnreadableError(f"no digests of memory of kind {pages.kind}")
