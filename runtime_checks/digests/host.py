@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvlint.runtime_checks.digests.pages import Pages
-from kvlint.runtime_checks.digests.reference import WORD, Digests, digests_of_rows, lanes
+from kvlint.runtime_checks.digests.reference import WORD, Digests, digests_of_rows, seeds
 from kvlint.runtime_checks.regions import Addresses
 
 _PIECES: Final = 1024
@@ -24,11 +24,11 @@ class UnreadableError(OSError):
     """Memory that this process cannot read, or a system without what reads it."""
 
 
-def digests_of(pages: Pages, seed: int = 0, count: int = 1) -> Digests:
-    """(N,) a digest for each page, or (N, 2) for `count` lanes; all in host memory of this
+def digests_of(pages: Pages, seed: int = 0, lanes: int = 1) -> Digests:
+    """(N,) a digest for each page, or (N, 2) for two lanes; all in host memory of this
     process. Raises `UnreadableError`."""
-    if count > 1:
-        return np.stack([digests_of(pages, lane) for lane in lanes(seed, count)], axis=1)
+    if lanes > 1:
+        return np.stack([digests_of(pages, lane) for lane in seeds(seed, lanes)], axis=1)
     found = [_digests_of_block(*block, seed) for block in pages.blocks()]
     return pages.ordered(np.concatenate(found) if found else np.zeros(0, np.uint64))
 

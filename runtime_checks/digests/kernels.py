@@ -21,6 +21,7 @@ _LENGTH = tl.constexpr(launches.LENGTH)
 _FIRST = tl.constexpr(launches.FIRST)
 _COUNT = tl.constexpr(launches.COUNT)
 _BEGIN = tl.constexpr(launches.BEGIN)
+_PAGES_AT = tl.constexpr(launches.PAGES_AT)
 _WORDS_BEFORE = tl.constexpr(launches.WORDS_BEFORE)
 
 
@@ -112,7 +113,7 @@ def digest_pages(
     places = found + tl.load(row + _BEGIN) + lines
     _put(places, total, there, SPLIT)
     if LANES == 2:
-        _put(places + tl.load(table + 4), second_total, there, SPLIT)
+        _put(places + tl.load(table + _PAGES_AT), second_total, there, SPLIT)
 
 
 @triton.jit

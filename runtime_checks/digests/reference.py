@@ -69,7 +69,7 @@ def keys(seed: int) -> tuple[int, int]:
     return seed & 0x7FFFFFFF, seed >> 31 & 0x7FFFFFFF
 
 
-def lanes(seed: int, count: int) -> tuple[int, ...]:
+def seeds(seed: int, count: int) -> tuple[int, ...]:
     """The seeds of the first `count` (1 or 2) lanes: a digest of 128 bits is two of 64, the second
     with a seed that follows from the first's."""
     return (seed, (seed * MULTIPLIERS[0] ^ _SECOND) & (1 << 62) - 1)[:count]
