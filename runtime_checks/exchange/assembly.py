@@ -3,19 +3,8 @@
 from collections import Counter, OrderedDict
 from typing import Final
 
-import numpy as np
-
-from kvlint.runtime_checks.exchange.records import (
-    ENTRIES,
-    OPERATIONS,
-    Announced,
-    Digested,
-    Kind,
-    Message,
-    Record,
-    Stage,
-    room_of,
-)
+from kvlint.runtime_checks.exchange.messages import Message, unpack
+from kvlint.runtime_checks.exchange.records import ROOM, Record, parts_of
 
 SENDERS: Final = 4096
 WINDOW: Final = 4096
@@ -53,19 +42,18 @@ class _Partial:
     """A message of which parts are missing."""
 
     def __init__(self, record: Record) -> None:
-        self.total = record.total
-        self.missing = record.parts
-        self.entries = np.empty(record.total, ENTRIES[record.kind])
-        self._came = bytearray(record.parts)
+        self.missing = parts_of(record.total)
+        self.data = bytearray(record.total)
+        self._came = bytearray(self.missing)
 
     def add(self, record: Record) -> bool:
         """False where the part is of no such message, or came before."""
-        if record.total != self.total or self._came[record.part]:
+        if record.total != len(self.data) or self._came[record.part]:
             return False
         self._came[record.part] = 1
         self.missing -= 1
-        first = record.part * room_of(record.kind)
-        self.entries[first : first + len(record.entries)] = record.entries
+        first = record.part * ROOM
+        self.data[first : first + len(record.data)] = record.data
         return True
 
 
@@ -107,8 +95,10 @@ class Assembly:
         if partial.missing:
             return None
         self._drop(key)
-        self._counts["received"] += 1
-        return _message(record, receiver, partial)
+        about = record.transfer, record.kind, record.detail
+        message = unpack(record.sender, receiver, *about, bytes(partial.data))
+        self._counts["refused.message" if message is None else "received"] += 1
+        return message
 
     def _sequence(self, stream: _Stream) -> Sequence:
         sequence = self._streams.get(stream)
@@ -126,19 +116,11 @@ class Assembly:
         if len(of_one) >= PARTIAL_OF_ONE:
             self._drop(of_one[0], "dropped.incomplete")
         self._partial[key] = partial
-        self._bytes += partial.entries.nbytes
+        self._bytes += len(partial.data)
         while len(self._partial) > PARTIAL or self._bytes > PARTIAL_BYTES:
             self._drop(next(iter(self._partial)), "dropped.incomplete")
 
     def _drop(self, key: tuple[object, ...], why: str | None = None) -> None:
-        self._bytes -= self._partial.pop(key).entries.nbytes
+        self._bytes -= len(self._partial.pop(key).data)
         if why is not None:
             self._counts[why] += 1
-
-
-def _message(record: Record, receiver: str, partial: _Partial) -> Message:
-    if record.kind is Kind.ROWS:
-        operation = OPERATIONS[record.detail]
-        return Announced(record.sender, receiver, record.transfer, operation, partial.entries)
-    stage = Stage(record.detail)
-    return Digested(record.sender, receiver, record.transfer, stage, partial.entries)

@@ -19,21 +19,10 @@ from typing import Any, Final
 from weakref import ref
 
 from kvlint.runtime_checks.digests.reference import Digests
+from kvlint.runtime_checks.digests.rows import Rows
 from kvlint.runtime_checks.exchange.mailbox import Mailbox, mailbox_of
-from kvlint.runtime_checks.exchange.records import (
-    MOST_PARTS,
-    RECORD,
-    STAMP,
-    Announced,
-    Digested,
-    Kind,
-    Message,
-    Rows,
-    Sender,
-    Stage,
-    encode,
-    parts_of,
-)
+from kvlint.runtime_checks.exchange.messages import Announced, Digested, Message, Sender, Stage
+from kvlint.runtime_checks.exchange.records import MOST_PARTS, RECORD, STAMP, encode, parts_of
 from kvlint.runtime_checks.exchange.region import (
     CELLS,
     CELLS_AT,
@@ -167,7 +156,7 @@ class Channel:
 
         transfer   16 bytes
         operation  "READ" or "WRITE"
-        rows       (N,) of `ROW`
+        rows       in the peer's memory
         """
         stream = self._stream(peer)
         sender = Sender(self.name, stream.number)
@@ -196,10 +185,8 @@ class Channel:
         if not self.armed(peer):
             counts["plain"] += 1
             return False
-        if isinstance(message, Announced):
-            parts = parts_of(Kind.ROWS, len(message.rows))
-        else:
-            parts = parts_of(Kind.DIGESTS, len(message.tags))
+        data = message.pack()
+        parts = parts_of(len(data))
         if parts > MOST_PARTS:
             counts["dropped.too-large"] += 1
             return False
@@ -212,7 +199,7 @@ class Channel:
             with self._lock:
                 sequence = stream.next
                 stream.next += parts
-            mailbox.staging.fill(first, encode(message, sequence, self._key))
+            mailbox.staging.fill(first, encode(message, data, sequence, self._key))
             at = (stream.number + sequence) % CELLS
             posted = self._post(mailbox, peer, first, at, parts)
         finally:

@@ -17,14 +17,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from kvlint.runtime_checks.exchange.assembly import Assembly
-from kvlint.runtime_checks.exchange.records import (
-    BODY,
-    STAMP,
-    Message,
-    Record,
-    decode,
-    number_of,
-)
+from kvlint.runtime_checks.exchange.messages import Message
+from kvlint.runtime_checks.exchange.records import BODY, STAMP, Record, decode, number_of
 from kvlint.runtime_checks.exchange.region import CELLS, Region, address_of, map_region
 from kvlint.runtime_checks.exchange.staging import Staging
 

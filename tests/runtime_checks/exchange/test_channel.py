@@ -3,13 +3,13 @@
 import gc
 import weakref
 
-import numpy as np
 import pytest
 
 from kvlint.runtime_checks.exchange import channel as channels
 from kvlint.runtime_checks.exchange.channel import Channel
-from kvlint.runtime_checks.exchange.records import MOST_PARTS, Stage, room_of, rows_of
-from kvlint.runtime_checks.exchange.records import Kind as Entries
+from kvlint.runtime_checks.exchange.messages import Stage
+from kvlint.runtime_checks.exchange.records import MOST_PARTS, ROOM
+from tests.runtime_checks.exchange.letters import rows, tags, told_rows
 from tests.runtime_checks.hosts import Host, fill, indices, regions, rows3, starts
 
 KEY = b"of this run"
@@ -62,34 +62,29 @@ def deliver(hosts, pair):
     return deliver
 
 
-def rows(count):
-    return rows_of(*np.random.default_rng(0).integers(0, 1 << 63, (3, count), np.uint64))
-
-
-def tags(count):
-    return np.random.default_rng(1).integers(0, 1 << 63, count, np.uint64)
-
-
-@pytest.mark.parametrize("count", [0, 1, 165, 7808])
+@pytest.mark.parametrize("count", [0, 1, 490, 7808])
 def test_what_is_told_arrives(pair, deliver, count):
     there = pair[1].name
     assert pair[0].announce(there, TRANSFER, "READ", rows(count))
     assert pair[0].digested(there, TRANSFER, Stage.COMPLETION, tags(count))
     first, second = deliver(2)
     assert (first.sender.name, first.receiver, first.transfer) == (pair[0].name, there, TRANSFER)
-    assert (first.operation, first.rows.tolist()) == ("READ", rows(count).tolist())
+    assert (first.operation, told_rows(first.rows)) == ("READ", told_rows(rows(count)))
     assert (second.receiver, second.transfer, second.stage) == (there, TRANSFER, Stage.COMPLETION)
     assert second.tags.tolist() == tags(count).tolist()
 
 
 def test_round_the_ring_and_on_no_record_is_lost(pair, deliver):
-    for number in range(80):
+    for number in range(220):
         assert pair[0].announce(pair[1].name, number.to_bytes(16), "WRITE", rows(7808))
         (message,) = deliver(1)
         assert message.transfer == number.to_bytes(16)
-        assert message.rows.tolist() == rows(7808).tolist()
+        assert told_rows(message.rows) == told_rows(rows(7808))
     counts = pair[1].counts
-    assert {name: count for name, count in counts.items() if count} == {"sent": 80, "received": 80}
+    assert {name: count for name, count in counts.items() if count} == {
+        "sent": 220,
+        "received": 220,
+    }
 
 
 def test_a_plain_peer_is_sent_nothing(hosts, pair):
@@ -205,7 +200,7 @@ def test_where_the_address_is_taken_a_line_says_so(hosts, bindings, monkeypatch)
 
 
 def test_a_message_that_is_too_large_is_dropped_and_counted(pair, deliver):
-    most = MOST_PARTS * room_of(Entries.DIGESTS)
+    most = MOST_PARTS * ROOM // 8
     assert not pair[0].digested(pair[1].name, TRANSFER, Stage.POST, tags(most + 1))
     assert pair[0].counts == {"dropped.too-large": 1}
     assert pair[0].digested(pair[1].name, TRANSFER, Stage.POST, tags(most))

@@ -2,13 +2,21 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kvlint.runtime_checks.exchange import mailbox
-from kvlint.runtime_checks.exchange.records import BODY, RECORD, SEAL, STAMP, Sender, encode
+from kvlint.runtime_checks.exchange.messages import Sender
+from kvlint.runtime_checks.exchange.records import BODY, RECORD, SEAL, STAMP
 from kvlint.runtime_checks.exchange.region import CELLS
-from tests.runtime_checks.exchange.letters import KEY, Box, announced, digested, told
+from tests.runtime_checks.exchange.letters import (
+    UNHURRIED,
+    Box,
+    announced,
+    digested,
+    in_records,
+    told,
+)
 
 
 @pytest.fixture
@@ -23,7 +31,7 @@ def test_nothing_comes_of_nothing(box):
 
 @pytest.mark.parametrize("cell", [0, 17, CELLS - 3])
 def test_a_message_is_found_wherever_it_lies_also_round_the_ring(box, cell):
-    message = announced(1000)
+    message = announced(3000)
     assert box.send(message, cell=cell) == 7
     assert box.receive() == [told(message)]
     assert box.receive() == []
@@ -47,14 +55,14 @@ def test_what_a_dismissed_agent_gets_is_refused(box):
 
 
 def test_a_long_message_takes_several_calls_and_no_clock(box):
-    message = announced(165 * 300)
+    message = digested(496 * 300)
     assert box.send(message) == 300
     assert [box.receive(), box.receive()] == [[], []]
     assert box.receive() == [told(message)]
 
 
 def test_a_record_that_comes_in_pieces_is_taken_when_it_is_whole(box):
-    record = encode(digested(400), 0, KEY)[0].tobytes()
+    record = in_records(digested(400))[0]
     stamp = record[BODY : BODY + STAMP]
     for written in (0, 8, 2000, BODY, RECORD - 8):
         box.write(record[:written].ljust(RECORD, b"\0"), 3, stamp)
@@ -67,7 +75,7 @@ def test_a_record_that_comes_in_pieces_is_taken_when_it_is_whole(box):
 
 
 def test_a_record_whose_stamp_comes_last_is_taken_then(box):
-    first, second = (encode(digested(9, transfer=n), n, KEY)[0].tobytes() for n in (0, 1))
+    first, second = (in_records(digested(9, transfer=n), n)[0] for n in (0, 1))
     box.write(first, 3)
     assert box.receive() == [told(digested(9, transfer=0))]
     box.write(second, 3, first[BODY : BODY + STAMP])
@@ -77,7 +85,7 @@ def test_a_record_whose_stamp_comes_last_is_taken_then(box):
 
 
 def test_a_stamp_that_its_record_never_follows_is_refused_once(box):
-    record = encode(digested(9), 0, KEY)[0].tobytes()
+    record = in_records(digested(9))[0]
     box.write(record, 3)
     assert len(box.receive()) == 1
     box.write(record, 3, b"another!")
@@ -86,7 +94,7 @@ def test_a_stamp_that_its_record_never_follows_is_refused_once(box):
 
 
 def test_a_half_record_is_refused_once_and_not_before_its_time(box):
-    record = encode(digested(400), 0, KEY)[0].tobytes()
+    record = in_records(digested(400))[0]
     box.write(record[:2000].ljust(RECORD, b"\0"), 3, record[BODY : BODY + STAMP])
     began = box.clock.now
     while not box.counts:
@@ -98,7 +106,7 @@ def test_a_half_record_is_refused_once_and_not_before_its_time(box):
 
 
 def test_a_replay_is_refused_in_the_same_cell_and_in_another(box):
-    record = encode(digested(9), 0, KEY)[0].tobytes()
+    record = in_records(digested(9))[0]
     box.write(record, 3)
     assert len(box.receive()) == 1
     box.write(record, 50)
@@ -155,7 +163,7 @@ def test_what_stands_there_when_the_first_agent_comes_is_no_news(box):
     assert box.counts == {}
 
 
-RECORDS = [record.tobytes() for record in encode(announced(500), 0, KEY)]
+RECORDS = in_records(announced(500))
 SHORTENED = st.integers(0, RECORD).map(lambda n: RECORDS[0][:n].ljust(RECORD, b"\0"))
 NOISE = st.integers(0, 1 << 32).map(lambda seed: np.random.default_rng(seed).bytes(RECORD))
 HOSTILE = st.one_of(
@@ -166,7 +174,7 @@ HOSTILE = st.one_of(
 )
 
 
-@settings(deadline=None)
+@UNHURRIED
 @given(
     st.lists(
         st.tuples(HOSTILE, st.integers(0, 40), st.none() | st.binary(min_size=8, max_size=8)),

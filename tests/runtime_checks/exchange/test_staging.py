@@ -1,24 +1,21 @@
 """Places for records on their way out."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kvlint.runtime_checks.exchange.records import MOST_PARTS, STAMP, encode
 from kvlint.runtime_checks.exchange.region import SIZE, STAGED, Region
 from kvlint.runtime_checks.exchange.staging import Staging
-from tests.runtime_checks.exchange.letters import KEY, announced
+from tests.runtime_checks.exchange.letters import KEY, UNHURRIED, announced
+
+REGION = Region(np.zeros(SIZE, np.uint8))
 
 
-@pytest.fixture
-def region():
-    return Region(np.zeros(SIZE, np.uint8))
-
-
+@UNHURRIED
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 300), st.integers(0, 9)), max_size=60))
 def test_no_place_is_given_twice(steps):
-    staging, taken = Staging(Region(np.zeros(SIZE, np.uint8))), []
+    staging, taken = Staging(REGION), []
     for back, count, which in steps:
         if back and taken:
             peer, first, count = taken.pop(which % len(taken))
@@ -32,8 +29,8 @@ def test_no_place_is_given_twice(steps):
         assert all(place < STAGED for place in places)
 
 
-def test_a_peer_that_takes_nothing_leaves_places_to_others(region):
-    staging = Staging(region)
+def test_a_peer_that_takes_nothing_leaves_places_to_others():
+    staging = Staging(REGION)
     assert staging.take("slow", MOST_PARTS) == 0
     assert staging.take("slow", 1) is None
     assert staging.take("quick", STAGED - MOST_PARTS) == MOST_PARTS
@@ -42,9 +39,9 @@ def test_a_peer_that_takes_nothing_leaves_places_to_others(region):
     assert staging.take("slow", MOST_PARTS) == 0
 
 
-def test_records_stand_there_with_their_stamps(region):
-    staging, records = Staging(region), encode(announced(500), 0, KEY)
+def test_records_stand_there_with_their_stamps():
+    staging, records = Staging(REGION), encode(announced(0), bytes(20_000), 0, KEY)
     first = staging.take("peer", len(records))
     staging.fill(first, records)
-    assert (region.staged[first : first + len(records)] == records).all()
-    assert (region.staged_stamps[first : first + 4] == records[:, -16 : -16 + STAMP]).all()
+    assert (REGION.staged[first : first + len(records)] == records).all()
+    assert (REGION.staged_stamps[first : first + 6] == records[:, -16 : -16 + STAMP]).all()
