@@ -16,6 +16,7 @@ from typing import Any, Final
 from kvlint.runtime_checks.companion import NOT_ARMED, Companion
 from kvlint.runtime_checks.engines import ADAPTERS, adapter_of
 from kvlint.runtime_checks.evidence import EvidenceError, prepare
+from kvlint.runtime_checks.launches.hooked import MODULES as LAUNCHES
 from kvlint.runtime_checks.policy import say
 from kvlint.runtime_checks.requiring import check_names
 from kvlint.runtime_checks.settings import REQUIRE, Mode, Settings, SettingsError
@@ -152,7 +153,7 @@ def _start(settings: Settings) -> None:
 
 def _awaited(settings: Settings) -> list[str]:
     engines = [name for awaited in ADAPTERS.values() for name in awaited]
-    return [*MODULES, *engines] if settings.checks else engines
+    return [*MODULES, *LAUNCHES, *engines] if settings.checks else engines
 
 
 def _imported(module: ModuleType) -> None:
@@ -171,6 +172,8 @@ def _imported(module: ModuleType) -> None:
             companion.install(sys.modules.get("nixl._api", module))
         case name if name in MODULES:
             companion.install(module)
+        case name if name in LAUNCHES:
+            companion.install_launches(module)
         case name:
             adapter = adapter_of(name)
             if adapter is not None:

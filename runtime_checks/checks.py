@@ -186,6 +186,25 @@ PAGE_REUSED: Final = Check(
 )
 EARLY_READ: Final = Check("early-read", "a page is read before its bytes have arrived")
 
+LAUNCH_EXTENT: Final = Check(
+    "launch-extent", "a Triton kernel would touch bytes outside the storage of its argument"
+)
+LAUNCH_OVERFLOW: Final = Check(
+    "launch-overflow",
+    "an index of a Triton kernel does not fit its integers, and another place is touched",
+    "KV402",
+    "id x stride fits 31 bits in the kernel",
+)
+LAUNCH_ELEMENT_SIZE: Final = Check(
+    "launch-element-size",
+    "a Triton kernel counts a region's rows in elements of another size",
+    "KV203",
+    "both operands count the same thing",
+)
+LAUNCH_INDEX_RANGE: Final = Check(
+    "launch-index-range", "an index that a Triton kernel loads leads outside the storage"
+)
+
 CHECKS: Final = MappingProxyType(
     {check.name: check for check in list(globals().values()) if isinstance(check, Check)}
 )

@@ -22,6 +22,7 @@ from kvlint.runtime_checks.settings import Settings
 if TYPE_CHECKING:
     from kvlint.geometry import Geometry
     from kvlint.runtime_checks.digests.service import Digesting
+    from kvlint.runtime_checks.launches.watch import Watch
     from kvlint.runtime_checks.nixl.interposition import NixlHooks
     from kvlint.runtime_checks.pools.watching import Pools
     from kvlint.runtime_checks.stages.noting import Stages
@@ -31,13 +32,15 @@ WAITING: Final = "waiting for nixl"
 NOT_INSTALLED: Final = "not installed"
 CAPTURING: Final = "capturing only"
 FAILED: Final = "missing: an internal error of kvlint"
-DISTRIBUTIONS: Final = ("kvlint-geometry", "nixl", "nixl-cu12", "nixl-cu13", "nixl-rocm", "numpy")
+NIXLS: Final = ("nixl", "nixl-cu12", "nixl-cu13", "nixl-rocm")
+DISTRIBUTIONS: Final = ("kvlint-geometry", *NIXLS, "numpy", "triton")
 
 
 class Companion:
     """
     hooks         in NIXL, by the agent class that they are in
     engine_hooks  by the engine's module that they are in
+    launch_hooks  by Triton's
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -46,6 +49,8 @@ class Companion:
         self.policy.on_fault = self.prove
         self.hooks: dict[type, NixlHooks] = {}
         self.engine_hooks: dict[str, Hooks] = {}
+        self.launch_hooks: dict[str, Hooks] = {}
+        self._launches: Watch | None = None
         self._pools: Pools | None = None
         self._digests: Digesting | None = None
         self._stages: Stages | None = None
@@ -94,6 +99,27 @@ class Companion:
             del self._failed[name]
             self._versions = _versions()
             self._tell_engine(engine_of(adapter), name, loaded.STAGES.get(name, ""))
+        self.prove()
+        self._end_where_missing()
+
+    def install_launches(self, module: ModuleType) -> None:
+        """Hooks in a module of Triton's; else as `install`."""
+        name = module.__name__
+        if name in self.launch_hooks or not self.settings.checks:
+            return
+        self._met.append(module)
+        self.launch_hooks[name] = hooks = Hooks()
+        self._failed[name] = FAILED
+        with self.policy.contained("launches"):
+            # It needs numpy, which is there where tensors are.
+            from kvlint.runtime_checks.launches.hooks import install
+            from kvlint.runtime_checks.launches.watch import Watch
+
+            if self._launches is None:
+                self._launches = Watch(self.policy, self.pools)
+            install(module, hooks, self._launches, self.policy)
+            del self._failed[name]
+            self._versions = _versions()
         self.prove()
         self._end_where_missing()
 
@@ -191,7 +217,7 @@ class Companion:
         return {name: found[name] for name in found if name in OF_NIXL} if nixl else found
 
     def _all_hooks(self) -> list[Hooks]:
-        return [*self.hooks.values(), *self.engine_hooks.values()]
+        return [*self.hooks.values(), *self.engine_hooks.values(), *self.launch_hooks.values()]
 
     def status(self) -> dict[str, object]:
         policy, hooks = self.policy, self.hook_status()
@@ -243,6 +269,9 @@ class Companion:
                 hooks.at_exit()
         if self._stages is not None:
             self.digests.drain(wait=True)
+        if self._launches is not None:
+            with self.policy.contained("launches"):
+                self._launches.at_exit()
         self.policy.conclude()
         self.policy.dump()
         self.prove()
@@ -264,6 +293,8 @@ class Companion:
                 hooks.uninstall()
         self.hooks.clear()
         self.engine_hooks.clear()
+        self.launch_hooks.clear()
+        self._launches = None
         if self._pools is not None:
             self._pools.forget()
         if self._metrics is not None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _OF_AGENTS: "dict[str, Kept]" = {}
 _HERE: "dict[object, Kept]" = {}
+_changes = 0
 
 
 def declare(
@@ -21,6 +22,7 @@ def declare(
 
     gone  of each region, whether its memory was given back; nothing, where that is not known
     """
+    _changed()
     if agent is None:
         _HERE[None] = geometry.regions, gone
     else:
@@ -34,10 +36,12 @@ def declare_here(
 
     owner  whatever tells it from what others declare
     """
+    _changed()
     _HERE[owner] = regions, gone
 
 
 def forget(owner: object) -> None:
+    _changed()
     _HERE.pop(owner, None)
 
 
@@ -81,6 +85,29 @@ def pools_here() -> set[str]:
     """Names of the pools that were declared for whichever agent of this process."""
     regions = [region for kept in list(_HERE.values()) for region in _there(kept)]
     return {region.list.removeprefix("kv.") for region in regions}
+
+
+def of_this_process() -> "list[tuple[Region, Callable[[], bool]]]":
+    """The regions that no agent was named for, each with whether its memory was given back."""
+    return [
+        (region, is_gone)
+        for regions, gone in list(_HERE.values())
+        for region, is_gone in zip(regions, gone or (_never,) * len(regions), strict=True)
+    ]
+
+
+def changes() -> int:
+    """How often this process's memory was declared, or forgotten."""
+    return _changes
+
+
+def _changed() -> None:
+    global _changes
+    _changes += 1
+
+
+def _never() -> bool:
+    return False
 
 
 def _there(kept: "Kept") -> "Sequence[Region]":

@@ -1,8 +1,8 @@
 """Hooks without which a process must not go on: KVLINT_REQUIRE.
 
 Names are those of `armed-*.json`: "nixl_agent.transfer", "sglang.MHATokenToKVPool....". Which ones
-NIXL's classes have is known beforehand; an engine's classes differ by version, so of them is known
-which methods an adapter hooks.
+the classes of NIXL and of Triton have is known beforehand; an engine's classes differ by version,
+so of them is known which methods an adapter hooks.
 """
 
 import difflib
@@ -13,11 +13,13 @@ from typing import Final
 
 from kvlint.runtime_checks.engines import ADAPTERS, engine_of
 from kvlint.runtime_checks.hooking import INSTALLED
+from kvlint.runtime_checks.launches.hooked import OF_TRITON
 from kvlint.runtime_checks.nixl.hooked import HOOKED
 from kvlint.runtime_checks.settings import SettingsError, one_line
 
 ALL: Final = "all"
 OF_NIXL: Final = frozenset(f"{owner}.{name}" for owner, names in HOOKED.items() for name in names)
+BEFOREHAND: Final = OF_NIXL | OF_TRITON
 
 
 def check_names(required: Iterable[str], *, nixl: bool) -> None:
@@ -30,11 +32,11 @@ def check_names(required: Iterable[str], *, nixl: bool) -> None:
     names = [name for name in required if name != ALL]
     adapters = [import_module(adapter) for adapter in ADAPTERS] if names else []
     for name in names:
-        if name in OF_NIXL and not nixl:
+        if name in BEFOREHAND and not nixl:
             raise SettingsError(f"{name} cannot be required where only KVLINT_CAPTURE is set")
-        if name not in OF_NIXL and not any(_may_hook(adapter, name) for adapter in adapters):
+        if name not in BEFOREHAND and not any(_may_hook(adapter, name) for adapter in adapters):
             sure = {hook for adapter in adapters for hook in adapter.SURE}
-            close = difflib.get_close_matches(name, sorted(OF_NIXL | sure), n=2, cutoff=0.8)
+            close = difflib.get_close_matches(name, sorted(BEFOREHAND | sure), n=2, cutoff=0.8)
             hint = f"did you mean {' or '.join(close)}?" if close else "armed-*.json has the names"
             raise SettingsError(f"no hook has the name {one_line(name)}; {hint}")
 
@@ -63,7 +65,8 @@ def missing(
 def never_met(required: Collection[str], status: Mapping[str, str]) -> list[str]:
     """What is required, and nothing that could have it was imported."""
     if ALL in required:
-        return [] if status else [ALL]
+        # Triton is imported by many a program that moves nothing.
+        return [] if set(status) - OF_TRITON else [ALL]
     return [name for name in required if name not in status]
 
 

@@ -137,6 +137,7 @@ def _ran(command: Sequence[str], environ: Mapping[str, str]) -> int:
 
 def _concluded(code: int, report: Path, run: str, required: Sequence[str]) -> int:
     """One line on what was seen; the exit status."""
+    from kvlint.runtime_checks.launches.hooked import OF_TRITON
     from kvlint.runtime_checks.reading import armed_processes, read
 
     try:
@@ -146,7 +147,9 @@ def _concluded(code: int, report: Path, run: str, required: Sequence[str]) -> in
         complain(f"cannot read {report}: {error.strerror}")
         return code or NOT_ARMED
     watched = sum(process.hooked for process in processes)
-    others = sum(any(map(process.has, process.hooks)) for process in processes) - watched
+    beside = [{name for name in p.hooks if p.has(name)} for p in processes if not p.hooked]
+    others = sum(bool(hooks - OF_TRITON) for hooks in beside)
+    launching = sum(bool(hooks) for hooks in beside) - others
     lost = len(list(report.glob(f"armed-{run}-*.lost")))
     if lost and not found:
         complain(f"what was found could not be written to {report}, see above")
@@ -168,10 +171,14 @@ def _concluded(code: int, report: Path, run: str, required: Sequence[str]) -> in
     if not watched and any(process.met for process in processes):
         complain("not armed: NIXL was imported and could not be hooked")
         return code or NOT_ARMED
-    if not watched and not others:
+    if not watched and not others and (required == ("all",) or not launching):
         complain("nothing was checked: no process of the command has imported NIXL")
         return code or (NOT_ARMED if required else 0)
-    seen = ((watched, "used NIXL"), (others, "had pools alone"))
+    seen = (
+        (watched, "used NIXL"),
+        (others, "had pools alone"),
+        (launching, "had Triton's kernels alone"),
+    )
     where = " and ".join(
         f"{number} {'process' if number == 1 else 'processes'} that {had}"
         for number, had in seen

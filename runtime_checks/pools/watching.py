@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any
 from weakref import finalize, ref
 
-from kvlint.geometry import Geometry
+from kvlint.geometry import Geometry, Region
 from kvlint.runtime_checks import declared
 from kvlint.runtime_checks.asking import Ask
 from kvlint.runtime_checks.checks import Breach
@@ -27,6 +27,7 @@ class Pools:
 
     registered  what an agent of that name has registered: (kind, address, length, device)
     agent_of    name of the agent whose metadata these are, once they were loaded
+    changes     how often anything of `regions` has changed
     """
 
     def __init__(self, policy: Policy, settings: Settings) -> None:
@@ -41,6 +42,7 @@ class Pools:
         self._agents: set[str] = set()
         self._asked: dict[int, tuple[ref[Any], Ask]] = {}
         self._owned: set[object] = set()
+        self.changes = 0
 
     def look(
         self, pool: Pool, call: str, *, owner: Any = None, at_once: bool = False
@@ -103,6 +105,11 @@ class Pools:
         known = self._known.get(address)
         return None if known is None or known.gone() else known
 
+    def regions(self) -> list[tuple[Region, Gone]]:
+        """All that the pools have said, each with whether its memory was given back."""
+        claims = list(self._known.values())
+        return [(region, claim.gone) for claim, region in as_regions(claims)]
+
     def raises_for(self, regions: Regions) -> Violation | None:
         """What was found wrong with memory that these regions touch."""
         if not self._wrong:
@@ -157,6 +164,7 @@ class Pools:
             declared.forget(owner)
 
     def _remember(self, pool: Pool, owner: Any) -> None:
+        self.changes += 1
         for address, claim in list(self._known.items()):
             if claim.gone():
                 self._known.pop(address, None)
@@ -174,6 +182,7 @@ class Pools:
             self._owned_by[id(owner)].update(told)
 
     def _gone(self, owner: int) -> None:
+        self.changes += 1
         for address, claim in self._owned_by.pop(owner, {}).items():
             if self._known.get(address) is claim:
                 del self._known[address]

@@ -1,0 +1,165 @@
+"""Looks at each launch before it is made: once for the same arguments, then from memory."""
+
+import sys
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from kvlint.runtime_checks.checks import LAUNCH_EXTENT, Breach
+from kvlint.runtime_checks.digests.late import Late
+from kvlint.runtime_checks.digests.reference import Digests
+from kvlint.runtime_checks.launches.kernels import Kernel
+from kvlint.runtime_checks.launches.launch import Launch
+from kvlint.runtime_checks.launches.registry import Registry
+from kvlint.runtime_checks.launches.tables import Counted, Table
+from kvlint.runtime_checks.policy import Policy, Site
+from kvlint.runtime_checks.pools.watching import Pools
+from kvlint.runtime_checks.settings import Mode
+from kvlint.runtime_checks.stacks import Stack, here
+from kvlint.runtime_checks.violations import Violation
+
+CHECK: Final = "launches"
+TABLES: Final = "launch tables"
+# Of so many launches of a kernel one has the indices looked at that it loads, the first among them.
+ONE_IN: Final = {Mode.LOG: 64, Mode.SAMPLE: 64, Mode.ASSERT: 16, Mode.PARANOID: 1}
+
+
+class Watch:
+    """What a process's launches are held against."""
+
+    def __init__(self, policy: Policy, pools: Pools) -> None:
+        self._policy = policy
+        self._late = Late()
+        self._owed: Violation | None = None
+        self._registry = Registry(pools)
+        self._version = -1
+        self._one_in = ONE_IN.get(policy.mode, 64)
+
+    def look(self, kernel: Kernel, grid: Any, arguments: Sequence[Any]) -> None:
+        """Before a launch. Raises `Violation` where the mode raises."""
+        if kernel.own or not self._policy.armed(CHECK):
+            return
+        violation = None
+        with self._policy.contained(CHECK):
+            violation = self._looked(kernel, grid, arguments)
+        if violation is not None:
+            raise violation
+
+    def _looked(self, kernel: Kernel, grid: Any, arguments: Sequence[Any]) -> Violation | None:
+        if self._registry.changed():
+            self._version += 1
+        key = (self._version, kernel.key(grid, arguments))
+        known = kernel.verdicts.get(key)
+        launch: Launch | None = None
+        if known is None:
+            launch = kernel.launch(grid, arguments)
+            known = self._verdict(kernel, launch)
+            kernel.keep(key, known)
+        kernel.launches += 1
+        violation = self._tell(known, kernel, _caller()) if known else None
+        if violation is None and kernel.tables:
+            # The interpreter is slower than this by far.
+            if not kernel.compiled or kernel.launches % self._one_in == 1 % self._one_in:
+                self._look_up(kernel, launch or kernel.launch(grid, arguments), arguments)
+        self._late.drain()
+        if self._owed is not None:
+            # What was found of an earlier launch, whose kernel has run since.
+            violation, self._owed = self._owed, None
+        return violation
+
+    def _verdict(self, kernel: Kernel, launch: Launch) -> Sequence[Breach]:
+        wrong = [breach for name in launch.memory if (breach := _outside(launch, name))]
+        reach = kernel.reach(launch)
+        if wrong or kernel.rules is None or reach is None:
+            return tuple(wrong)
+        registry = self._registry
+        odd = any(
+            registry.differs(memory.address, memory.element_size)
+            for name in kernel.rules.picked
+            if (memory := launch.memory.get(name)) is not None
+        )
+        if not odd and reach.inside(launch.memory):
+            return ()
+        return tuple(kernel.rules.breaches(launch, registry.region_of))
+
+    def _tell(self, breaches: Sequence[Breach], kernel: Kernel, stack: Stack) -> Violation | None:
+        found: Violation | None = None
+        for breach in breaches:
+            site = Site(f"launch of {kernel.name}", stack)
+            violation = self._policy.judge(breach, [site], agent="")
+            found = found or violation
+        return found
+
+    # Indices on the device.
+
+    def _look_up(self, kernel: Kernel, launch: Launch, arguments: Sequence[Any]) -> None:
+        torch = sys.modules.get("torch")
+        if torch is None or not self._policy.armed(TABLES):
+            return
+        with self._policy.contained(TABLES):
+            tensors = kernel.tensors(arguments)
+            on_device = any(tensor.is_cuda for tensor in tensors.values())
+            if on_device and torch.cuda.is_current_stream_capturing():
+                # It would be made part of the graph, and its answer read only once.
+                return
+            stack = _caller()
+            with torch.no_grad():
+                for table in kernel.tables:
+                    answers = table.count(torch, launch, tensors)
+                    if answers is not None:
+                        counted = _counted(torch, answers)
+                        then = partial(self._answered, table, kernel, launch, stack)
+                        self._late.add([counted], then)
+
+    def _answered(
+        self, table: Table, kernel: Kernel, launch: Launch, stack: Stack, found: list[Digests]
+    ) -> None:
+        with self._policy.contained(TABLES):
+            answers = found[0].view(np.int64).tolist()
+            breach = table.told(answers, launch, self._registry.region_of)
+            if breach is not None:
+                self._owed = self._tell([breach], kernel, stack)
+
+    def at_exit(self) -> None:
+        """What the device has answered since the last launch."""
+        self._late.drain()
+
+
+def _caller() -> Stack:
+    """Whose launch it is: the frames outside Triton."""
+    package = getattr(sys.modules.get("triton"), "__file__", None) or ""
+    folder = package.removesuffix("__init__.py") or "?"
+    return Stack(tuple(f for f in here(1).frames if not f[0].co_filename.startswith(folder)))
+
+
+def _counted(torch: Any, answers: Any) -> Counted:
+    if not answers.is_cuda:
+        return Counted(answers, None)
+    kept = torch.empty(answers.shape, dtype=answers.dtype, pin_memory=True)
+    kept.copy_(answers, non_blocking=True)
+    event = torch.cuda.Event()
+    event.record()
+    return Counted(kept, event)
+
+
+def _outside(launch: Launch, name: str) -> Breach | None:
+    """A tensor that reaches out of its own storage, as one whose storage was made smaller does."""
+    memory = launch.memory[name]
+    steps = [(n - 1) * step for n, step in zip(memory.shape, memory.strides, strict=True)]
+    if 0 in memory.shape:
+        return None
+    size = memory.element_size
+    least = sum(step for step in steps if step < 0) * size
+    past = (sum(step for step in steps if step > 0) + 1) * size
+    if memory.before <= least and past <= memory.past:
+        return None
+    held = memory.end - memory.begin
+    return Breach(
+        LAUNCH_EXTENT,
+        f"{launch.kernel}: {name} is a {memory.dtype} tensor of {memory.shape}, strides "
+        f"{memory.strides}, that reaches to byte {past - memory.before} of its storage, which has "
+        f"{held} bytes",
+        {"bytes reached": past - memory.before, "bytes of the storage": held},
+    )
