@@ -96,7 +96,7 @@ class Assembly:
             return None
         self._drop(key)
         about = record.transfer, record.kind, record.detail
-        message = unpack(record.sender, receiver, *about, bytes(partial.data))
+        message = unpack(record.sender, receiver, *about, memoryview(partial.data))
         self._counts["refused.message" if message is None else "received"] += 1
         return message
 

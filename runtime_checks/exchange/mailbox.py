@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -86,8 +86,7 @@ class Mailbox:
         if not self._busy.acquire(blocking=False):
             return []
         try:
-            records = sorted(self._records(), key=lambda one: (one.sender.number, one.sequence))
-            taken = [self._assembly.take(record) for record in records]
+            taken = [self._assembly.take(record) for record in self._records()]
             if self.refused > MOST_REFUSED:
                 self.counts["closed"] += 1
                 self.live = False
@@ -99,17 +98,16 @@ class Mailbox:
     def refused(self) -> int:
         return sum(count for name, count in self.counts.items() if name.startswith("refused."))
 
-    def _records(self) -> list[Record]:
+    def _records(self) -> Iterator[Record]:
         stamps, now = self.region.stamps.copy(), self._clock()
         fresh = (stamps != self._seen) & ((self._due <= now) | (stamps != self._tried))
         cells = np.flatnonzero(fresh)
         # From where the last call ended on, so that a flood of some cells hides no other.
         cells = np.roll(cells, -int(np.searchsorted(cells, self._next)))
-        found = []
         for cell in cells[:AT_ONCE].tolist():
             record = self._read(cell, int(stamps[cell]))
             if isinstance(record, Record):
-                found.append(record)
+                yield record
             elif not self._again(cell, stamps[cell], now):
                 self.counts[f"refused.{record}"] += 1
                 self._seen[cell] = stamps[cell]
@@ -118,7 +116,6 @@ class Mailbox:
         self._known = stamps.tobytes()
         # What was left for the next call was due before.
         self._wake = float(self._due[waiting].min()) if waiting.any() else float("inf")
-        return found
 
     def _read(self, cell: int, stamp: int) -> Record | str:
         # Whoever writes it may write it at any time: what is checked is a copy.

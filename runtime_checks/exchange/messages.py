@@ -9,6 +9,7 @@ import numpy as np
 from kvlint.runtime_checks.digests.reference import Digests
 from kvlint.runtime_checks.digests.rows import Rows
 
+Bytes = bytes | memoryview
 TRANSFER: Final = 16
 """Bytes of a transfer's name."""
 OPERATIONS: Final = ("READ", "WRITE")
@@ -102,7 +103,7 @@ Message = Announced | Digested
 
 
 def unpack(
-    sender: Sender, receiver: str, transfer: bytes, kind: Kind, detail: int, data: bytes
+    sender: Sender, receiver: str, transfer: bytes, kind: Kind, detail: int, data: Bytes
 ) -> Message | None:
     """The message of these bytes; None where they are none."""
     if kind is Kind.DIGESTS:
@@ -114,7 +115,7 @@ def unpack(
     return Announced(sender, receiver, transfer, OPERATIONS[detail], rows)
 
 
-def _rows(data: bytes) -> Rows | None:
+def _rows(data: Bytes) -> Rows | None:
     begin = _NUMBER.itemsize
     number = int.from_bytes(data[:begin], "little")
     end = begin + number * _RUN.itemsize
@@ -131,7 +132,7 @@ def _rows(data: bytes) -> Rows | None:
     return Rows(addresses, lengths, np.repeat(runs["identity"], counts).astype(np.uint64))
 
 
-def _numbers(data: bytes) -> Digests | None:
+def _numbers(data: Bytes) -> Digests | None:
     if len(data) % _NUMBER.itemsize:
         return None
     return np.frombuffer(data, _NUMBER).astype(np.uint64)

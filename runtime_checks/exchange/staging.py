@@ -1,9 +1,10 @@
 """Records on their way out: where they stand until the network has read them."""
 
 from collections import Counter, deque
+from collections.abc import Iterable
 from typing import Final
 
-from kvlint.runtime_checks.exchange.records import BODY, MOST_PARTS, STAMP, Records
+from kvlint.runtime_checks.exchange.records import BODY, MOST_PARTS, RECORD, STAMP
 from kvlint.runtime_checks.exchange.region import STAGED, Region
 from kvlint.runtime_checks.locks import Lock
 
@@ -16,7 +17,8 @@ class Staging:
     `MOST_PARTS` places from the others."""
 
     def __init__(self, region: Region) -> None:
-        self._region = region
+        self._records = region.staged.reshape(-1).data
+        self._stamps = region.staged_stamps.reshape(-1).data
         self._places = bytearray(STAGED)
         self._of_peer: Counter[str] = Counter()
         # Destructors give back in the middle of anything, so that needs no lock.
@@ -45,10 +47,10 @@ class Staging:
             if not self._of_peer[peer]:
                 del self._of_peer[peer]
 
-    def fill(self, first: int, records: Records) -> None:
-        places = slice(first, first + len(records))
-        self._region.staged[places] = records
-        self._region.staged_stamps[places] = records[:, BODY : BODY + STAMP]
+    def fill(self, first: int, records: Iterable[bytes]) -> None:
+        for place, record in enumerate(records, first):
+            self._records[place * RECORD : (place + 1) * RECORD] = record
+            self._stamps[place * STAMP : (place + 1) * STAMP] = record[BODY : BODY + STAMP]
 
     def give_back(self, peer: str, first: int, count: int) -> None:
         """The network has read them."""

@@ -38,7 +38,7 @@ def digested(count: int, *, sender: Sender = SENDER, transfer: int = 1, to: str 
 
 
 def in_records(message: Message, sequence: int = 0, key: bytes = KEY) -> list[bytes]:
-    return [one.tobytes() for one in encode(message, message.pack(), sequence, key)]
+    return list(encode(message, message.pack(), sequence, key))
 
 
 def told(message: Message) -> tuple:

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvlint.runtime_checks.exchange.records import MOST_PARTS, STAMP, encode
+from kvlint.runtime_checks.exchange.records import BODY, MOST_PARTS, STAMP, encode
 from kvlint.runtime_checks.exchange.region import SIZE, STAGED, Region
 from kvlint.runtime_checks.exchange.staging import Staging
 from tests.runtime_checks.exchange.letters import KEY, UNHURRIED, announced
@@ -40,8 +40,10 @@ def test_a_peer_that_takes_nothing_leaves_places_to_others():
 
 
 def test_records_stand_there_with_their_stamps():
-    staging, records = Staging(REGION), encode(announced(0), bytes(20_000), 0, KEY)
-    first = staging.take("peer", len(records))
-    staging.fill(first, records)
-    assert (REGION.staged[first : first + len(records)] == records).all()
-    assert (REGION.staged_stamps[first : first + 6] == records[:, -16 : -16 + STAMP]).all()
+    staging, records = Staging(REGION), list(encode(announced(0), bytes(20_000), 0, KEY))
+    assert staging.take("other", 3) == 0
+    assert staging.take("peer", len(records)) == 3
+    staging.fill(3, records)
+    assert [REGION.staged[place].tobytes() for place in range(3, 9)] == records
+    stamps = [record[BODY : BODY + STAMP] for record in records]
+    assert [REGION.staged_stamps[place].tobytes() for place in range(3, 9)] == stamps
