@@ -32,8 +32,8 @@ from kvlint.runtime_checks.exchange.region import (
 )
 from kvlint.runtime_checks.locks import Lock
 
-NETWORKS: Final = ("UCX", "LIBFABRIC", "UCCL", "Mooncake")
-"""NIXL's back ends that write another agent's memory."""
+NETWORKS: Final = ("UCX", "LIBFABRIC")
+"""NIXL's own back ends that write another agent's memory. The second is not tried by any test."""
 _POLLED: Final = 8
 
 
@@ -163,7 +163,7 @@ class Channel:
         return self._send(peer, stream, Announced(sender, peer, transfer, operation, rows))
 
     def digested(self, peer: str, transfer: bytes, stage: Stage, tags: Digests) -> bool:
-        """Tell the peer what the source of a transfer held: (N,) tags, in the rows' order."""
+        """Tell the peer what this side of a transfer held: (N,) tags, in the rows' order."""
         stream = self._stream(peer)
         sender = Sender(self.name, stream.number)
         return self._send(peer, stream, Digested(sender, peer, transfer, stage, tags))

@@ -60,8 +60,8 @@ class Mailbox:
 
     def _start_over(self) -> None:
         """What stands there now is no news."""
-        self.counts.clear()
         self.live = True
+        self._most_refused = self.refused + MOST_REFUSED
         self._seen[:] = self._tried[:] = self.region.stamps
         self._known = self._seen.tobytes()
         self._wake = float("inf")
@@ -77,7 +77,8 @@ class Mailbox:
         self._assembly.receivers.pop(number_of(name, self.key), None)
 
     def receive(self) -> list[Message]:
-        """Messages that are whole by now, for any agent of this process. Two microseconds where
+        """Messages that are whole by now, for any agent of this process; those of one sender in
+        its order, though one may overtake another that came in pieces. Two microseconds where
         nothing came. A second call at the same time finds nothing."""
         if not self.live:
             return []
@@ -86,11 +87,15 @@ class Mailbox:
         if not self._busy.acquire(blocking=False):
             return []
         try:
-            taken = [self._assembly.take(record) for record in self._records()]
-            if self.refused > MOST_REFUSED:
+            found: list[tuple[int, int, Message]] = []
+            for record in self._records():
+                message = self._assembly.take(record)
+                if message is not None:
+                    found.append((record.sender.number, record.sequence, message))
+            if self.refused > self._most_refused:
                 self.counts["closed"] += 1
                 self.live = False
-            return [message for message in taken if message is not None]
+            return [message for *_, message in sorted(found, key=lambda one: one[:2])]
         finally:
             self._busy.release()
 

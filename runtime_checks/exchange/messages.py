@@ -25,10 +25,11 @@ class Kind(IntEnum):
 
 
 class Stage(IntEnum):
-    """When the source was digested."""
+    """When the sender's side was digested: of a source the first two, of a destination the last."""
 
     POST = 0
     COMPLETION = 1
+    COMMIT = 2
 
 
 class Sender(NamedTuple):
@@ -79,7 +80,7 @@ class Announced:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Digested:
-    """What the source of a transfer held: (N,) tags, in the order of its rows."""
+    """What the sender's side of a transfer held: (N,) tags, in the order of its rows."""
 
     sender: Sender
     receiver: str
@@ -100,6 +101,8 @@ class Digested:
 
 
 Message = Announced | Digested
+DETAILS: Final = {Kind.ROWS: len(OPERATIONS), Kind.DIGESTS: len(Stage)}
+"""How many operations, or stages, there are."""
 
 
 def unpack(

@@ -14,7 +14,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
-from kvlint.runtime_checks.exchange.messages import TRANSFER, Kind, Message, Sender
+from kvlint.runtime_checks.exchange.messages import DETAILS, TRANSFER, Kind, Message, Sender
 
 RECORD: Final = 4096
 SEAL: Final = 16
@@ -113,7 +113,7 @@ def decode(record: bytes, key: bytes) -> Record | str:
         return "seal"
     # From here on it is what somebody with the key has written, who may be mistaken.
     sender, receiver, sequence, transfer, part, total, _, name = fields
-    if kind not in (Kind.ROWS, Kind.DIGESTS) or detail > 1:
+    if kind not in DETAILS or detail >= DETAILS[kind]:
         return "kind"
     parts = parts_of(total)
     if parts > MOST_PARTS or part >= parts:

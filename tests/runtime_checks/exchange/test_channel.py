@@ -1,6 +1,8 @@
 """Channels of agents of one process, on real NIXL: what an engine sees of them is nothing."""
 
 import gc
+import os
+import threading
 import weakref
 
 import pytest
@@ -37,6 +39,7 @@ def pair(hosts, bindings):
     """Channels of both, which know each other."""
     both = [Channel(hosts[name].agent, bindings, KEY) for name in ("here", "there")]
     assert [channel.open() for channel in both] == [None, None]
+    both[0]._mailbox.counts.clear()
     hosts["here"].meet(hosts["there"], hosts["plain"])
     yield both
     for channel in both:
@@ -250,4 +253,97 @@ def test_an_agent_lives_no_longer_for_its_channel(nixl, bindings):
 
 def test_networks_are_names_of_back_ends_of_nixl(nixl):
     agent = nixl.nixl_agent("names", nixl.nixl_agent_config(backends=[]))
-    assert {"UCX", "LIBFABRIC"} <= set(channels.NETWORKS) & set(agent.get_plugin_list())
+    assert set(channels.NETWORKS) <= set(agent.get_plugin_list())
+
+
+def test_a_peer_that_was_forgotten_is_told_under_another_number(pair, deliver):
+    here, there = pair
+    numbers = []
+    for _ in range(2):
+        here.digested(there.name, TRANSFER, Stage.POST, tags(9))
+        (message,) = deliver(1)
+        numbers.append(message.sender.number)
+        here.forget(there.name)
+    assert numbers[0] != numbers[1]
+    assert there.counts.get("lost", 0) == 0
+
+
+def test_threads_of_an_engine_may_send_and_receive_at_the_same_time(nixl, bindings):
+    strict = nixl.nixl_thread_sync_t.NIXL_THREAD_SYNC_STRICT
+    how = nixl.nixl_agent_config(enable_prog_thread=False, sync_mode=strict)
+    agents = [nixl.nixl_agent(name, how) for name in ("many", "few")]
+    here, there = (Channel(agent, bindings, KEY) for agent in agents)
+    assert [here.open(), there.open()] == [None, None]
+    here._mailbox.counts.clear()
+    agents[0].add_remote_agent(agents[1].get_agent_metadata())
+    told, sending = [], threading.Event()
+
+    def send(thread):
+        for number in range(50):
+            transfer = bytes([thread, number]) + bytes(14)
+            assert here.digested("few", transfer, Stage.POST, tags(600, number))
+
+    def receive():
+        while not sending.is_set() or len(told) < 200:
+            told.extend(there.receive())
+
+    threads = [threading.Thread(target=send, args=(number,)) for number in range(4)]
+    readers = [threading.Thread(target=receive) for _ in range(2)]
+    for thread in threads + readers:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    sending.set()
+    for thread in readers:
+        thread.join()
+    found = sorted((one.transfer[0], one.transfer[1], one.tags.tolist()) for one in told)
+    wanted = [(t, n, tags(600, n).tolist()) for t in range(4) for n in range(50)]
+    assert found == wanted
+    assert there.counts["sent"] == there.counts["received"] == 200
+    here.close()
+    there.close()
+
+
+def test_a_forked_child_sends_nothing_and_reads_nothing(pair, deliver):
+    here, there = pair
+    here.digested(there.name, TRANSFER, Stage.POST, tags(9))
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            silent = not here.announce(there.name, TRANSFER, "WRITE", rows(3))
+            silent = silent and there.receive() == [] and not here.armed(there.name)
+            here.close()
+            again = there.open()
+            status = 0 if silent and (again is None or "gone" in again) else 2
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    (message,) = deliver(1)
+    assert message.tags.tolist() == tags(9).tolist()
+    assert here.counts["sent"] == 1
+
+
+def test_among_several_back_ends_and_with_telemetry(nixl, bindings, hosts, pair, deliver):
+    how = nixl.nixl_agent_config(
+        backends=["POSIX", "UCX"], enable_prog_thread=False, capture_telemetry=True
+    )
+    host = Host.__new__(Host)
+    host.name, host.regions, host.registered = "several", regions([4]), []
+    host.agent = nixl.nixl_agent("several", how)
+    channel = Channel(host.agent, bindings, KEY)
+    assert channel.open() is None
+    host.register()
+    there = hosts["there"]
+    host.meet(there)
+    assert channel.announce(there.name, TRANSFER, "WRITE", rows(500))
+    lists = host.prepare(None, rows3(host.regions)), host.prepare(there, rows3(there.regions))
+    handle = host.agent.make_prepped_xfer("WRITE", lists[0], [0, 1], lists[1], [2, 3])
+    host.agent.transfer(handle)
+    host.finish(handle, there)
+    assert host.agent.get_xfer_telemetry(handle).totalBytes == 2 * 64
+    (message,) = deliver(1)
+    assert (message.sender.name, told_rows(message.rows)) == ("several", told_rows(rows(500)))
+    handle.release()
+    channel.close()
+    host.agent.remove_remote_agent(there.name)

@@ -29,6 +29,13 @@ def test_nothing_comes_of_nothing(box):
     assert box.counts == {}
 
 
+def test_messages_of_one_sender_come_in_its_order(box):
+    sent = [digested(600, transfer=number) for number in range(20)]
+    for number, message in enumerate(sent):
+        box.send(message, 2 * number, cell=CELLS - 9 + 2 * number)
+    assert box.receive() == list(map(told, sent))
+
+
 @pytest.mark.parametrize("cell", [0, 17, CELLS - 3])
 def test_a_message_is_found_wherever_it_lies_also_round_the_ring(box, cell):
     message = announced(3000)
