@@ -233,6 +233,11 @@ class Companion:
             "violations": policy.found.total(),
             "transfers": dict(policy.transfers),
             "digests": {} if self._digests is None else dict(self._digests.counts),
+            "exchange": {
+                name: count
+                for hooks in list(self.hooks.values())
+                for name, count in hooks.watch.exchanged().items()
+            },
             "tool_errors": dict(policy.faults),
             "switched_off": dict(policy.disarmed),
         }

@@ -89,6 +89,7 @@ class Around:
 
     def nixl_agent_get_agent_metadata(self, original: Method) -> Method:
         def get_agent_metadata(agent: Any, /, *args: Any, **kwargs: Any) -> Any:
+            self._note("exchange", self._watch.publishing, agent)
             metadata = original(agent, *args, **kwargs)
             self._note("agents", self._watch.published, agent, metadata)
             return metadata

@@ -48,6 +48,10 @@ class NixlHooks(Hooks):
         super().__init__()
         self.watch = watch
 
+    def uninstall(self) -> None:
+        super().uninstall()
+        self.watch.close()
+
     def at_exit(self) -> None:
         self.watch.flights.at_exit()
         self.watch.at_exit()

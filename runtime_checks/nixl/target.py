@@ -8,6 +8,7 @@ written it: no memory is touched that this agent has not registered.
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, Final
 
 import numpy as np
@@ -37,6 +38,11 @@ _OPEN: Final = 1024
 _SEEN: Final = 4096
 
 
+def id_of(transfer: str) -> bytes:
+    """A transfer's name in 16 bytes."""
+    return blake2b(transfer.encode(errors="backslashreplace"), digest_size=16).digest()
+
+
 @dataclass(eq=False)
 class _Arriving:
     """One transfer that somebody else has posted.
@@ -47,6 +53,7 @@ class _Arriving:
     wanted  those that are still worked on here
     """
 
+    number: bytes
     name: str
     initiator: str
     operation: str
@@ -65,29 +72,37 @@ class Target:
         self._agent = agent
         self._digesting = digesting
         self._teller = teller
-        self._open: OrderedDict[str, _Arriving] = OrderedDict()
+        self._open: OrderedDict[bytes, _Arriving] = OrderedDict()
         # Of those that nobody had announced by the time that they were over.
-        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._seen: OrderedDict[bytes, None] = OrderedDict()
         self._known: Known = NOTHING
         self._lock = Lock()
 
     def of(self, initiator: str) -> "FromInitiator":
         return FromInitiator(self, initiator)
 
-    def announced(self, name: str, initiator: str, operation: str, rows: Rows) -> None:
-        with self._lock:
-            self._announced(name, initiator, operation, rows)
+    def announced(
+        self, transfer: bytes, name: str | None, initiator: str, operation: str, rows: Rows
+    ) -> None:
+        """What a transfer will move.
 
-    def _announced(self, name: str, initiator: str, operation: str, rows: Rows) -> None:
+        transfer  `id_of` its name, which another process does not tell
+        """
+        with self._lock:
+            self._announced(transfer, name, initiator, operation, rows)
+
+    def _announced(
+        self, transfer: bytes, name: str | None, initiator: str, operation: str, rows: Rows
+    ) -> None:
         counts = self._digesting.counts
-        if not len(rows) or name in self._open:
+        if not len(rows) or transfer in self._open:
             counts["announcements refused: empty, or made before"] += 1
             return
-        if name in self._seen:
+        if transfer in self._seen:
             counts["not compared: announced after the end"] += 1
             return
-        arriving = _Arriving(name, initiator, operation, rows)
-        self._open[name] = arriving
+        arriving = _Arriving(transfer, name or transfer.hex(), initiator, operation, rows)
+        self._open[transfer] = arriving
         if len(self._open) > _OPEN:
             self._open.popitem(last=False)
             counts["not compared: too many transfers at a time"] += 1
@@ -100,15 +115,16 @@ class Target:
             self._notified(name)
 
     def _notified(self, name: str) -> None:
-        arriving = self._open.get(name)
+        transfer = id_of(name)
+        arriving = self._open.get(transfer)
         if arriving is None:
-            self._seen[name] = None
+            self._seen[transfer] = None
             if len(self._seen) > _SEEN:
                 self._seen.popitem(last=False)
             return
         if arriving.over:
             return
-        arriving.over = True
+        arriving.over, arriving.name = True, name
         if arriving.operation == "WRITE":
             self._begin(arriving, Moment.COMMIT)
         elif self._digesting.thrice:
@@ -116,12 +132,17 @@ class Target:
         else:
             self._digesting.keep(self._judge(arriving))
 
+    def operation_and_rows(self, transfer: bytes) -> tuple[str, Rows] | None:
+        """What was announced."""
+        arriving = self._open.get(transfer)
+        return (arriving.operation, arriving.rows) if arriving is not None else None
+
     def digested(
-        self, name: str, moment: Moment, digests: Digests, owners: Sequence[Any] = ()
+        self, transfer: bytes, moment: Moment, digests: Digests, owners: Sequence[Any] = ()
     ) -> None:
         """What the initiator's side held."""
         with self._lock:
-            arriving = self._open.get(name)
+            arriving = self._open.get(transfer)
             if arriving is None or len(digests) != len(arriving.rows):
                 self._digesting.counts["not compared: not announced so"] += 1
                 return
@@ -133,7 +154,7 @@ class Target:
         pages = self._pages(arriving.rows)
         pending = self._digesting.begin(pages) if pages is not None else None
         if pending is None:
-            self._open.pop(arriving.name, None)
+            self._open.pop(arriving.number, None)
             return
         arriving.wanted.add(moment)
         arriving.pages = pages
@@ -166,7 +187,7 @@ class Target:
         post, commit = (arriving.found.get(m) for m in (Moment.POST, Moment.COMMIT))
         if post is None or commit is None or not arriving.over or arriving.wanted:
             return None
-        self._open.pop(arriving.name, None)
+        self._open.pop(arriving.number, None)
         self._digesting.counts["transfers compared"] += 1
         three = Three(post, commit, arriving.found.get(Moment.COMPLETION))
         named = _Named(arriving, self._declared_for(arriving.rows))
@@ -217,7 +238,7 @@ class FromInitiator:
     initiator: str
 
     def announced(self, transfer: str, operation: str, rows: Rows) -> None:
-        self.target.announced(transfer, self.initiator, operation, rows)
+        self.target.announced(id_of(transfer), transfer, self.initiator, operation, rows)
 
     def digested(
         self,
@@ -227,7 +248,7 @@ class FromInitiator:
         rows: Rows,
         owners: Sequence[Any] = (),
     ) -> None:
-        self.target.digested(transfer, moment, digests, owners)
+        self.target.digested(id_of(transfer), moment, digests, owners)
 
 
 class _Named:

@@ -4,7 +4,7 @@ Each method belongs to one moment of one call. Those before the call give back w
 instead of it, if anything; those after only take note.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,8 @@ from kvlint.runtime_checks.nixl.descriptors import (
     kind_of,
     pieces_of,
 )
+from kvlint.runtime_checks.nixl.exchanging import MODULE as EXCHANGE
+from kvlint.runtime_checks.nixl.exchanging import Exchange
 from kvlint.runtime_checks.nixl.flights import Flights
 from kvlint.runtime_checks.nixl.initiator import Initiator
 from kvlint.runtime_checks.nixl.initiator import Target as Told
@@ -59,6 +61,7 @@ class Watch:
         self._pools = pools
         self._teller = Teller(policy)
         self._digesting = digests
+        self._exchange = Exchange(bindings, policy.settings)
         self.flights = Flights(bindings, self._teller, Initiator(digests, self._teller))
         self._agents = Agents()
         self._rows = ReadRows()
@@ -69,7 +72,11 @@ class Watch:
     # Agents and registrations.
 
     def born(self, agent: Any) -> None:
-        self._agents.of(agent, born=True)
+        self._exchange.open(self._agents.of(agent, born=True))
+
+    def publishing(self, agent: Any) -> None:
+        """The agent is about to give out its metadata."""
+        self._exchange.open(self.agent(agent))
 
     def agent(self, agent: Any) -> Agent:
         return self._agents.of(agent)
@@ -88,7 +95,9 @@ class Watch:
         self._agents.published(self.agent(agent), metadata)
 
     def loaded(self, agent: Any, name: object, metadata: bytes) -> None:
-        self._agents.loaded(self.agent(agent), as_name(name), metadata)
+        known = self.agent(agent)
+        self._agents.loaded(known, as_name(name), metadata)
+        self._exchange.forget(known, as_name(name))
 
     def described_by(self, metadata: bytes) -> str | None:
         return self._agents.described_by(metadata)
@@ -98,7 +107,9 @@ class Watch:
         return self.flights.using(pages, lambda name: bool(self._agents.named(name)))
 
     def dropped(self, agent: Any, name: object) -> None:
-        self._agents.dropped(self.agent(agent), as_name(name))
+        known = self.agent(agent)
+        self._agents.dropped(known, as_name(name))
+        self._exchange.forget(known, as_name(name))
 
     def described(self, descriptors: Any, given: object) -> None:
         """`get_reg_descs` has made the object of what was given."""
@@ -273,7 +284,7 @@ class Watch:
         known = agent.peers.get(peer)
         if known is not None and known.twin is not None:
             return self._target_of(known.twin).of(agent.name)
-        return None
+        return self._exchange.to(agent, peer)
 
     def _target_of(self, agent: Agent) -> Target:
         if agent.target is None:
@@ -282,12 +293,30 @@ class Watch:
 
     def at_exit(self) -> None:
         """What devices still work on is waited for: there is no later."""
+        self._receive()
         self._digesting.drain(wait=True)
+
+    def close(self) -> None:
+        self._exchange.close()
+
+    def exchanged(self) -> Mapping[str, int]:
+        """How many messages went and came, and what was refused."""
+        return self._exchange.counts()
+
+    def _receive(self) -> None:
+        if self._policy.armed(EXCHANGE):
+            with self._policy.contained(EXCHANGE):
+                self._exchange.receive(self._target_named)
+
+    def _target_named(self, name: str) -> Target | None:
+        agents = self._agents.named(name)
+        return self._target_of(agents[0]) if agents else None
 
     def late(self) -> Violation | None:
         """What digests have shown since; what to raise in the call that comes now."""
         if not self._digesting.reads:
             return None
+        self._receive()
         self._digesting.drain()
         return self._digesting.raised()
 

@@ -223,7 +223,7 @@ def test_what_an_unregistered_row_announces_is_not_touched(arm, pair):
         rows = Rows(
             np.array([base, address], np.uint64), np.array([64, length]), np.zeros(2, np.uint64)
         )
-        target.announced(f"t{number}", "stranger", "READ", rows)
+        target.announced(number.to_bytes(16), None, "stranger", "READ", rows)
     counts = armed.companion.digests.counts
     assert counts["announcements refused: memory that is not registered"] == 8
     assert counts["pages digested"] == 0
