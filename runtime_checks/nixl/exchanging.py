@@ -10,7 +10,7 @@ from kvlint.runtime_checks.digests.identity import contents, tags
 from kvlint.runtime_checks.digests.reference import Digests
 from kvlint.runtime_checks.digests.rows import Rows
 from kvlint.runtime_checks.exchange.channel import Channel
-from kvlint.runtime_checks.exchange.records import Announced, Digested, Stage, rows_of
+from kvlint.runtime_checks.exchange.messages import Announced, Digested, Stage
 from kvlint.runtime_checks.nixl.agents import Agent
 from kvlint.runtime_checks.nixl.initiator import Moment
 from kvlint.runtime_checks.nixl.target import Target, id_of
@@ -71,13 +71,12 @@ class Exchange:
                 if there is None:
                     continue
                 if isinstance(message, Announced):
-                    rows = Rows(
-                        message.rows["address"],
-                        message.rows["length"].astype("i8"),
-                        message.rows["identity"],
-                    )
                     there.announced(
-                        message.transfer, None, message.sender.name, message.operation, rows
+                        message.transfer,
+                        None,
+                        message.sender.name,
+                        message.operation,
+                        message.rows,
                     )
                 else:
                     _hand_over(message, there)
@@ -110,15 +109,10 @@ class ByMailbox:
 
     channel: Channel
     peer: str
-    announced_some: bool = False
+    was_announced: bool = False
 
     def announced(self, transfer: str, operation: str, rows: Rows) -> None:
-        self.announced_some = self.channel.announce(
-            self.peer,
-            id_of(transfer),
-            operation,
-            rows_of(rows.addresses, rows.lengths, rows.identities),
-        )
+        self.was_announced = self.channel.announce(self.peer, id_of(transfer), operation, rows)
 
     def digested(
         self,
@@ -128,6 +122,6 @@ class ByMailbox:
         rows: Rows,
         owners: Sequence[Any] = (),
     ) -> None:
-        if self.announced_some:
+        if self.was_announced:
             told = tags(digests, rows.identities, rows.ordinals)
             self.channel.digested(self.peer, id_of(transfer), _STAGES[moment], told)
