@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from kvlint.runtime_checks.stages.story import Changes, changes
+
 SCHEMA: Final = 1
 LONGEST: Final = 4 << 20
 AROUND: Final = 3
@@ -26,6 +28,7 @@ NAMING: Final = ("run", "pid", "number", "repeat_of", "agent", "peer", "transfer
 KINDS: Final = {
     "violations": ("check", "repeat_of"),
     "transfers": ("kind",),
+    "stages": ("kind",),
     "armed": ("status",),
 }
 DETAIL: Final = ("operation", "peer", "polls", "local", "remote")
@@ -99,17 +102,19 @@ class Story:
     """
     violations  by time
     transfers   by time
+    changes     pages of requests that changed between two stages
     unread      one line a file that is not, or not all, what its name promises
     """
 
     violations: list[Seen] = field(default_factory=list)
     transfers: list[Transfer] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
+    changes: Changes = field(default_factory=Changes)
 
 
 def is_evidence(folder: Path) -> bool:
     """Whether any process has written into the folder. Raises OSError."""
-    kinds = ("armed-", "violations-", "transfers-")
+    kinds = ("armed-", "violations-", "transfers-", "stages-")
     return any(path.name.startswith(kinds) for path in folder.iterdir())
 
 
@@ -117,7 +122,7 @@ def read(folder: Path, run: str = "") -> Story:
     """The story of a run, or of all runs with files in the folder. Raises OSError where the
     folder cannot be read."""
     paths = sorted(folder.iterdir())
-    records: dict[str, list[Record]] = {"violations": [], "transfers": []}
+    records: dict[str, list[Record]] = {"violations": [], "transfers": [], "stages": []}
     unread = []
     for kind, found in records.items():
         for path in paths:
@@ -129,13 +134,17 @@ def read(folder: Path, run: str = "") -> Story:
 
 
 def put_together(
-    violations: Iterable[Record], transfers: Iterable[Record], unread: Iterable[str] = ()
+    violations: Iterable[Record],
+    transfers: Iterable[Record],
+    stages: Iterable[Record] = (),
+    unread: Iterable[str] = (),
 ) -> Story:
-    """Pure. Both sides of a transfer meet by its id, repeats and what they repeat by number."""
+    """Pure. Both sides of a transfer meet by its id, repeats and what they repeat by number, and
+    stages by the request."""
     known = merged(transfers)
     near = Neighbours(known)
     seen = [replace(one, around=near.around(one.record)) for one in counted(violations)]
-    return Story(seen, known, list(unread))
+    return Story(seen, known, list(unread), changes(stages))
 
 
 def counted(violations: Iterable[Record]) -> list[Seen]:

@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from kvlint.runtime_checks.reading import Event, Seen, Story, Transfer, is_own
 from kvlint.runtime_checks.settings import one_line
+from kvlint.runtime_checks.stages import telling as stages
 
 
 def tell(story: Story) -> Iterator[str]:
@@ -14,15 +15,20 @@ def tell(story: Story) -> Iterator[str]:
     for number, seen in enumerate(story.violations, 1):
         yield from (one_line(line) for line in _violation(seen, number, total))
         yield ""
+    for change in story.changes.found:
+        yield from (one_line(line) for line in stages.tell(change))
+        yield ""
+    yield from map(one_line, story.changes.apart)
     counted = "1 violation" if total == 1 else f"{total} violations"
-    transfers = len(story.transfers)
-    yield f"{counted if total else 'no violations'}, {transfers} " + (
-        "transfer recorded" if transfers == 1 else "transfers recorded"
-    )
+    transfers, changed = len(story.transfers), len({one.owner for one in story.changes.found})
+    recorded = f"{transfers} {'transfer' if transfers == 1 else 'transfers'} recorded"
+    pages = f", pages of {changed} {'request' if changed == 1 else 'requests'} changed"
+    yield f"{counted if total else 'no violations'}, {recorded}{pages if changed else ''}"
 
 
 def tell_as_json(story: Story) -> Iterator[str]:
-    """One object: each violation is its record, with the transfers around it."""
+    """One object: each violation is its record, with the transfers around it; and each change of
+    a request's pages."""
     violations = [
         {
             **seen.record,
@@ -35,7 +41,13 @@ def tell_as_json(story: Story) -> Iterator[str]:
         }
         for seen in story.violations
     ]
-    yield json.dumps({"violations": violations, "unread": story.unread}, indent=2)
+    told = {
+        "violations": violations,
+        "changes": [stages.as_object(change) for change in story.changes.found],
+        "not_compared": story.changes.apart,
+        "unread": story.unread,
+    }
+    yield json.dumps(told, indent=2)
 
 
 def _violation(seen: Seen, number: int, total: int) -> Iterator[str]:

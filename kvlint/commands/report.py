@@ -1,4 +1,5 @@
-"""`kvlint report`: what the processes of a run found, with the transfers around it."""
+"""`kvlint report`: what the processes of a run found, with the transfers around it, and where
+pages of requests changed."""
 
 from pathlib import Path
 
@@ -9,7 +10,9 @@ from kvlint.commands._stdout import write
 from kvlint.engine.errors import UsageError
 
 
-@click.command(epilog="Exit codes: 0 no violations, 1 violations, 2 wrong usage.")
+@click.command(
+    epilog="Exit codes: 0 no violations, 1 violations, or pages that changed, 2 wrong usage."
+)
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text")
 def command(folder: Path, output_format: str) -> int:
@@ -26,4 +29,4 @@ def command(folder: Path, output_format: str) -> int:
     for problem in story.unread:
         complain(problem)
     write(tell_as_json(story) if output_format == "json" else tell(story))
-    return 1 if story.violations else 0
+    return 1 if story.violations or story.changes.found else 0

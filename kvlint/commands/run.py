@@ -32,8 +32,8 @@ FORWARDED: Final = (
 
 @click.command(
     context_settings={"allow_interspersed_args": False},
-    epilog="Exit codes: the command's own; where that was 0, 70 for violations. 78 where kvlint "
-    "could not watch the command.",
+    epilog="Exit codes: the command's own; where that was 0, 70 for violations, or pages that "
+    "changed from process to process. 78 where kvlint could not watch the command.",
 )
 @click.option(
     "--mode",
@@ -142,10 +142,12 @@ def _concluded(code: int, report: Path, run: str, required: Sequence[str]) -> in
 
     try:
         processes = armed_processes(report, run)
-        found = len(read(report, run).violations)
+        story = read(report, run)
     except OSError as error:
         complain(f"cannot read {report}: {error.strerror}")
         return code or NOT_ARMED
+    found = len(story.violations)
+    changed = {change.owner for change in story.changes.found}
     watched = sum(process.hooked for process in processes)
     beside = [{name for name in p.hooks if p.has(name)} for p in processes if not p.hooked]
     others = sum(bool(hooks - OF_TRITON) for hooks in beside)
@@ -163,6 +165,10 @@ def _concluded(code: int, report: Path, run: str, required: Sequence[str]) -> in
     if found:
         counted = "1 violation" if found == 1 else f"{found} violations"
         complain(f"{counted} in {report}; kvlint report {report} shows them")
+        return code or VIOLATED
+    if changed:
+        requests = "1 request" if len(changed) == 1 else f"{len(changed)} requests"
+        complain(f"pages of {requests} changed; kvlint report {report} shows where")
         return code or VIOLATED
     absent = _absent(processes, required)
     if absent:

@@ -106,6 +106,7 @@ class Digesting:
                 return then([pending.digests() for pending in pendings])
         except UnreadableError as error:
             self.unread(error.strerror or str(error))
+            self.late.dropped += 1
             return None
         self.late.add(pendings, tell)
         return None

@@ -293,7 +293,9 @@ class Ledger:
             return (((owner << _REGIONS) | rows[:, None]) << _POSITIONS) | ordinals
 
         found = note.digests[regions, at]
-        near = [one for one in self._notes.values() if np.isin(one.digests, found).any()]
+        # What was found by reading may be as wrong.
+        known_from = (one for one in self._notes.values() if one.stage is not Stage.READ)
+        near = [one for one in known_from if np.isin(one.digests, found).any()]
         if not near:
             return [None] * len(found)
         known = np.concatenate([one.digests.ravel() for one in near])

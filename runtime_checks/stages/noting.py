@@ -54,8 +54,8 @@ class Stages:
         """In a forked child, which has seen nothing."""
         self._lock = Lock()
         self.ledger = Ledger()
-        # How often a stage was lost, as of the last that was begun and of the last compared.
-        self._generation = self._reached = 0
+        # How many digests were lost when the last stage was begun, and when it was compared.
+        self._lost = 0, 0
         # When each slot of a pool was last said to have got its bytes.
         self._arrived: dict[Memory, Integers] = {}
 
@@ -100,14 +100,14 @@ class Stages:
             if len(pendings) < len(parts):
                 chosen, pendings = [], []
             unlooked = [one for one in owners if one not in chosen]
-            time, generation = now(), self._generation
+            time, lost = now(), self._digests.late.dropped
 
             def compare(found: list[Digests]) -> Violation | None:
                 digests = np.zeros((len(memory.regions), len(slots)), np.uint64)
                 for (numbers, _), some in zip(parts, found, strict=True):
                     digests[numbers] = some.reshape(len(numbers), len(slots))
                 violations: list[Violation] = []
-                self._goes_on(generation, unlooked, memory, slots, writes=writes)
+                self._goes_on(lost, unlooked, memory, slots, writes=writes)
                 for owned in chosen:
                     at = owned.positions
                     note = Note(
@@ -125,15 +125,12 @@ class Stages:
                     violations += self._compare(note)
                 return next(iter(violations), None)
 
-            dropped = self._digests.late.dropped
             self._digests.keep(self._digests.later(pendings, compare))
-            if self._digests.late.dropped != dropped:
-                self._generation += 1
             self._digests.drain()
 
     def _goes_on(
         self,
-        generation: int,
+        lost: int,
         unlooked: Iterable[Owned],
         memory: Memory,
         slots: Integers,
@@ -141,10 +138,11 @@ class Stages:
         writes: bool,
     ) -> None:
         """What these owners' pages hold from now on nobody knows; of any page nobody does, where
-        a stage was lost on the way here."""
+        a stage was lost on the way here: before this one was begun, or before it was compared."""
         with self._lock:
-            if generation != self._reached:
-                self.ledger, self._reached = Ledger(), generation
+            reached = lost, self._digests.late.dropped
+            if reached != self._lost:
+                self.ledger, self._lost = Ledger(), reached
             for owned in unlooked:
                 self.ledger.drop(owned.owner)
                 if writes:

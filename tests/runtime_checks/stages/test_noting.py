@@ -1,5 +1,6 @@
 """Stages of real pools of torch tensors in host memory, over real NIXL where pages travel."""
 
+import json
 import sys
 
 import pytest
@@ -133,3 +134,143 @@ def test_memory_that_is_gone_is_no_pool(pool):
     del tensors
     with pytest.raises(ValueError, match="no pool is named pool"):
         runtime_checks.stage("store", owner="A", slots=[1])
+
+
+def test_a_sample_of_requests_is_looked_at_and_what_others_store_is_nobodys(pool, monkeypatch):
+    runtime_checks.arm("sample")
+    from kvlint.runtime_checks import arming
+
+    tensors, companion = pool(), arming._armed
+    chosen, other = "", ""
+    for number in range(1000):
+        owner = f"request {number}"
+        if companion.digests.wants(owner.encode()):
+            chosen = chosen or owner
+        else:
+            other = other or owner
+    runtime_checks.stage("store", owner=chosen, slots=[3, 4])
+    tensors["layer 0 key"][3] += 1
+    runtime_checks.stage("store", owner=other, slots=[3])
+    runtime_checks.stage("read", owner=other, slots=[3])
+    assert [note.owner for note in companion.stages.ledger.notes()] == [chosen]
+    # A prefix that both share: the slot is known to hold something else by now.
+    monkeypatch.setattr(companion.digests, "wants", lambda owner: True)
+    runtime_checks.stage("read", owner="third", slots=[3])
+    assert checks() == []
+    runtime_checks.stage("send", owner=chosen, slots=[3, 4])
+    assert checks() == ["page-changed"]
+
+
+def test_an_owner_that_stored_unseen_has_nothing_to_be_compared_with(pool, monkeypatch):
+    runtime_checks.arm("assert")
+    from kvlint.runtime_checks import arming
+
+    tensors, digests = pool(), arming._armed.digests
+    runtime_checks.stage("store", owner="A", slots=[3])
+    tensors["layer 0 key"][3] += 1
+    with monkeypatch.context() as unseen:
+        unseen.setattr(digests, "wants", lambda owner: False)
+        runtime_checks.stage("store", owner="A", slots=[3])
+    runtime_checks.stage("send", owner="A", slots=[3])
+    assert checks() == []
+
+
+class Slow:
+    """Digests that are there when it is said so, as those of a device are."""
+
+    done = False
+
+    def __init__(self, pending):
+        self._pending = pending
+
+    def ready(self):
+        return Slow.done
+
+    def digests(self):
+        return self._pending.digests()
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    from kvlint.runtime_checks.digests.digester import Digester
+
+    start = Digester.start
+    monkeypatch.setattr(Slow, "done", False)
+    monkeypatch.setattr(Digester, "start", lambda self, pages: Slow(start(self, pages)))
+
+
+def test_what_comes_late_is_raised_by_a_later_stage(pool, slow):
+    runtime_checks.arm("assert")
+    tensors = pool()
+    runtime_checks.stage("store", owner="A", slots=[3])
+    tensors["layer 0 key"][3] += 1
+    runtime_checks.stage("send", owner="A", slots=[3])
+    assert checks() == []
+    Slow.done = True
+    with pytest.raises(Violation, match="changed between store and send"):
+        runtime_checks.stage("store", owner="B", slots=[5])
+    runtime_checks.stage("store", owner="C", slots=[6])
+    assert checks() == ["page-changed"]
+
+
+def test_what_is_late_at_the_end_is_waited_for(pool, slow, tmp_path):
+    runtime_checks.arm("assert", report=tmp_path)
+    tensors = pool()
+    runtime_checks.stage("store", owner="A", slots=[3])
+    tensors["layer 0 key"][3] += 1
+    runtime_checks.stage("send", owner="A", slots=[3])
+    runtime_checks.disarm()
+    (path,) = tmp_path.glob("violations-*.jsonl")
+    assert json.loads(path.read_text())["check"] == "page-changed"
+
+
+def test_after_a_stage_was_lost_nothing_from_before_it_is_held_against_a_page(
+    pool, slow, monkeypatch
+):
+    runtime_checks.arm("assert")
+    from kvlint.runtime_checks import arming
+    from kvlint.runtime_checks.digests import late
+
+    tensors = pool()
+    runtime_checks.stage("store", owner="A", slots=[3])
+    tensors["layer 0 key"][3] += 1
+    with monkeypatch.context() as full:
+        full.setattr(late, "MOST", 1)
+        runtime_checks.stage("store", owner="A", slots=[3])
+    assert arming._armed.digests.late.dropped == 1
+    runtime_checks.stage("send", owner="A", slots=[3])
+    Slow.done = True
+    runtime_checks.stage("read", owner="A", slots=[3])
+    assert checks() == []
+
+
+def test_the_ledger_is_in_the_folder_and_holds_no_bytes_and_no_addresses(pool, tmp_path):
+    runtime_checks.arm("assert", report=tmp_path)
+    tensors = pool()
+    runtime_checks.stage("store", owner="A", slots=[3, 4])
+    address = tensors["layer 0 key"].data_ptr()
+    runtime_checks.disarm()
+    (path,) = tmp_path.glob("stages-*.jsonl")
+    assert path.stat().st_mode & 0o777 == 0o600
+    text = path.read_text()
+    kinds = [json.loads(line)["kind"] for line in text.splitlines()]
+    assert kinds == ["pool", "stage"]
+    assert str(address) not in text
+
+
+def test_a_file_of_stages_stays_small(pool, tmp_path, monkeypatch):
+    from kvlint.runtime_checks import evidence
+
+    monkeypatch.setattr(evidence, "RING", 4000)
+    runtime_checks.arm("assert", report=tmp_path)
+    _kept = pool()
+    for number in range(50):
+        runtime_checks.stage("store", owner=f"R{number}", slots=[3, 4])
+    runtime_checks.disarm()
+    (path,) = tmp_path.glob("stages-*.jsonl")
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert path.stat().st_size <= 4000
+    assert records[0]["kind"] == "pool"
+    assert [record["owner"] for record in records[1:]] == [
+        f"R{number}" for number in range(51 - len(records), 50)
+    ]
