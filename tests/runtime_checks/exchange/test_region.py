@@ -2,6 +2,7 @@
 
 import mmap
 import os
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 from kvlint.runtime_checks.exchange import mailbox as mailboxes
 from kvlint.runtime_checks.exchange.mailbox import mailbox_of
 from kvlint.runtime_checks.exchange.region import SIZE, TakenError, address_of, map_region
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the platform Linux is missing")
 
 
 def test_a_key_is_an_address_and_another_key_another():
