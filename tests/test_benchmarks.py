@@ -68,6 +68,14 @@ def test_guarded_pools_are_told_by_name_in_host_memory_where_there_is_no_gpu():
     ]
 
 
+def test_digests_are_right_in_the_interpreter_where_there_is_no_gpu():
+    for wheel in ("torch", "triton"):
+        pytest.importorskip(wheel, reason=WHY.format(wheel))
+    lines = printed("benchmarks/gpu/digests.py", "--quick")
+    assert sum(line.startswith("* right: ") for line in lines) == 1
+    assert lines[-1] == "No CUDA here: this was Triton's interpreter, and nothing is timed."
+
+
 def test_the_cost_of_rules_is_told_as_a_ratio_to_the_first_group():
     runs = {"one": [(1.0, 2.0), (3.0, 2.0)], "other": [(4.0, 3.0), (4.0, 3.0)]}
     assert table(runs).splitlines()[2:] == [

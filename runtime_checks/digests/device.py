@@ -6,14 +6,23 @@ here waits for the device before somebody asks for the digests.
 
 import threading
 from collections import defaultdict, deque
+from contextlib import suppress
 from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
 from kvlint.runtime_checks.digests.host import UnreadableError
-from kvlint.runtime_checks.digests.launches import MOST_PROGRAMS, Form, Launch, launch_of
-from kvlint.runtime_checks.digests.pages import Pages
+from kvlint.runtime_checks.digests.launches import (
+    LARGE,
+    MIDDLE,
+    MOST_PROGRAMS,
+    SMALL,
+    Form,
+    Launch,
+    launch_of,
+)
+from kvlint.runtime_checks.digests.pages import Pages, pages_at
 from kvlint.runtime_checks.digests.reference import Digests
 
 _LEAST: Final = 1024
@@ -56,8 +65,10 @@ class Workspaces:
             workspace = known.popleft()
         except IndexError:
             return Workspace(torch, device, capacities)
-        if workspace.idle:
-            return workspace
+        # A query may be refused while another thread captures a graph.
+        with suppress(RuntimeError):
+            if workspace.idle:
+                return workspace
         # What was begun with it was never asked for, and may still be under way.
         known.append(workspace)
         return Workspace(torch, device, capacities)
@@ -133,6 +144,18 @@ def start(
         if _capturing(torch):
             raise UnreadableError("no digests while a CUDA graph is captured on the current stream")
         return OnDevice(_launched(torch, where, launch, lanes), pages, lanes)
+
+
+def prepare(index: int = 0) -> None:
+    """Compile and load what aligned pages need, which the first digest would otherwise wait for:
+    seconds a form where Triton's cache has none of them. This waits for the device; not while
+    a CUDA graph is captured. Raises `UnreadableError`."""
+    torch, where = _torch(), _device("cuda", index)
+    with torch.cuda.device(where):
+        memory = torch.zeros(16, dtype=torch.uint8, device=where)
+        page = pages_at(np.array([memory.data_ptr()], np.uint64), np.array([16]), "VRAM", index)
+        for form in (SMALL, MIDDLE, LARGE):
+            start(page, seed=0, form=form).digests()
 
 
 def _launched(torch: Any, device: Any, launch: Launch, lanes: int) -> Workspace:

@@ -1,0 +1,483 @@
+"""Digests of pages in GPU memory: right first, then at what part of the read bandwidth.
+
+    PYTHONPATH=. python benchmarks/gpu/digests.py [--write benchmarks/gpu/digests.md] [--quick]
+    PYTHONPATH=. python benchmarks/gpu/digests.py --sweep
+
+Everything of a row, ceilings included, is timed in one run, in turn: by CUDA events, the L2 cache
+flushed before each, medians. A *plain sum* is the same kernel over the same pages without the
+weights: what any kernel of that shape takes to read them. `--sweep` prints the rates of several
+forms instead. It needs torch, Triton and numpy; cupy for the comparison with Adler-32. Without
+CUDA it says so and only checks, in Triton's interpreter.
+"""
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import triton
+import triton.language as tl
+from digest_checks import right
+from serial_adler import SerialAdler
+from transport_cost import machine
+
+from kvlint.runtime_checks.digests import device
+from kvlint.runtime_checks.digests.kernels import digest_pages
+from kvlint.runtime_checks.digests.launches import Form, form_of, launch_of
+from kvlint.runtime_checks.digests.pages import Pages
+from kvlint.runtime_checks.digests.reference import digests_of_rows, seeds
+
+GPU = "cuda" if torch.cuda.is_available() else "cpu"
+SEED = 0x0123_4567_89AB_CDEF
+# Measured between two H200 of one host, apart from this run.
+NVLINK = 392e9
+NETWORK = 400e9 / 8
+PREFILL = 2 * 37e9 * 8192 / (8 * 989e12 * 0.4)
+PREFILL_SAID = (
+    "8,192 tokens of a model with 37e9 active parameters (DeepSeek-V3), 2 operations a parameter "
+    "and token, on 8 H200 at 40 % of 989 TFLOP/s in bf16, of which each keeps the latents of all "
+    "heads: computed, not run"
+)
+Run = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Pages of a request: `pages` random ones of twice as many in each of `regions`."""
+
+    name: str
+    regions: int
+    length: int
+    pages: int
+
+    @property
+    def bytes(self) -> int:
+        return self.regions * self.length * self.pages
+
+
+MHA = Shape("MHA, 16 KiB x 160, 8k tokens", 160, 16384, 128)
+MLA = Shape("MLA, 73,728 B x 61, 8k tokens", 61, 73728, 128)
+LONG = Shape("MLA, 73,728 B x 61, 48k tokens", 61, 73728, 768)
+INDEX = Shape("indexer-K, 16 KiB x 43, 8k tokens", 43, 16384, 128)
+SLOTS = Shape("MLA slots, 1,152 B x 61, 8k tokens", 61, 1152, 8192)
+SMALL = Shape("4 KiB x 64, 16,384 each", 64, 4096, 16384)
+LARGE = Shape("16 KiB x 64, 1,024 each", 64, 16384, 1024)
+SHAPES = (MHA, MLA, LONG, INDEX, SLOTS, SMALL, LARGE)
+
+
+@triton.jit
+def read_sum(words, found, WORDS: tl.constexpr):
+    """A plain sum of what lies in one piece, the ceiling of reading: a program a block."""
+    program = tl.program_id(0)
+    block = words + program.to(tl.int64) * WORDS + tl.arange(0, WORDS)
+    tl.store(found + program, tl.sum(tl.load(block)))
+
+
+class Memory:
+    """The regions of a shape, one after the other in one arena of random bytes."""
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        slots = 2 * shape.pages
+        size = shape.regions * slots * shape.length
+        self.arena = torch.randint(-(2**31), 2**31 - 1, (size // 4,), dtype=torch.int32, device=GPU)
+        begins = self.arena.data_ptr() + np.arange(shape.regions) * slots * shape.length
+        each = np.ones(shape.regions, np.int64)
+        self.slots = np.random.default_rng(1).permutation(slots)[: shape.pages]
+        self.pages = Pages(
+            begins.astype(np.uint64),
+            each * shape.length,
+            each * shape.length,
+            each * 0,
+            each * shape.pages,
+            self.slots,
+            "VRAM",
+        )
+
+    def run(self, form: Form, lanes: int) -> "Kernel":
+        return Kernel(self.pages, form, lanes)
+
+    def read(self) -> list[Run]:
+        """Plain sums of as many bytes in one piece, several blocks each."""
+        words = self.arena[: self.shape.bytes // 4]
+        return [_reading(words, block) for block in (4096, 8192, 16384)]
+
+    def copy(self) -> Run:
+        source = self.arena[: self.shape.bytes // 4]
+        target = torch.empty_like(source)
+        return lambda: target.copy_(source)
+
+    def content(self, page: int) -> np.ndarray:
+        """(1, length) of a page by its number."""
+        region, at = divmod(page, self.shape.pages)
+        first = (region * 2 * self.shape.pages + int(self.slots[at])) * self.shape.length // 4
+        words = self.arena[first : first + self.shape.length // 4]
+        return words.cpu().numpy().view(np.uint8).reshape(1, -1)
+
+
+def _reading(words: torch.Tensor, block: int) -> Run:
+    programs = words.numel() // block
+    found = torch.empty(programs, dtype=torch.int32, device=GPU)
+    compiled = read_sum[programs, 1, 1](words, found, block, num_warps=8)
+    return lambda: compiled[programs, 1, 1](words, found, block)
+
+
+class Kernel:
+    """The digest kernel on some pages, its table on the device already."""
+
+    def __init__(self, pages: Pages, form: Form, lanes: int) -> None:
+        launch = launch_of(pages, SEED, max(1, lanes), form)
+        table = np.zeros(launch.size, np.int64)
+        launch.write(table)
+        self.lanes, self.pages = lanes, launch.pages
+        self.found = torch.zeros(max(1, lanes) * launch.pages, dtype=torch.int64, device=GPU)
+        self._grid = (launch.programs, 1, 1)
+        self._arguments = (
+            torch.from_numpy(table).to(GPU),
+            self.found,
+            launch.tiles,
+            form.slots,
+            form.words,
+            launch.align,
+            lanes,
+            launch.split,
+            form.stages,
+        )
+        self._compiled = digest_pages[self._grid](*self._arguments, num_warps=form.warps)
+        torch.cuda.synchronize()
+
+    def __call__(self) -> None:
+        self._compiled[self._grid](*self._arguments)
+
+    def check(self, memory: Memory) -> None:
+        """Some digests against the reference. Of the first launch: parts add up once only."""
+        found = self.found.cpu().numpy().view(np.uint64).reshape(self.lanes, -1)
+        for page in np.random.default_rng(2).integers(0, self.pages, 24).tolist():
+            content = memory.content(page)
+            for lane, seed in enumerate(seeds(SEED, self.lanes)):
+                assert found[lane, page] == digests_of_rows(content, seed)[0], (page, lane)
+
+
+class Clock:
+    """Times by events; the cache is flushed before each."""
+
+    def __init__(self, rounds: int, repeats: int) -> None:
+        self.rounds, self.repeats = rounds, repeats
+        self._flush = torch.empty(1 << 28, dtype=torch.uint8, device=GPU)
+
+    def medians(self, runs: dict[str, Run]) -> dict[str, float]:
+        """Milliseconds of each, taken in turn."""
+        taken: dict[str, list[float]] = {name: [] for name in runs}
+        for run in runs.values():
+            run()
+        for _ in range(self.rounds):
+            for name, run in runs.items():
+                taken[name] += self._times(run)
+        return {name: statistics.median(times) for name, times in taken.items()}
+
+    def _times(self, run: Run) -> list[float]:
+        pairs = []
+        for _ in range(self.repeats):
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            self._flush.zero_()
+            begin.record()
+            run()
+            end.record()
+            pairs.append((begin, end))
+        torch.cuda.synchronize()
+        return [begin.elapsed_time(end) for begin, end in pairs]
+
+
+def rate(size: int, milliseconds: float) -> float:
+    """TB/s."""
+    return size / milliseconds / 1e9
+
+
+# What is timed together.
+
+
+def timed(clock: Clock, shape: Shape) -> dict[str, float]:
+    memory, form = Memory(shape), form_of(shape.length)
+    kernels = {
+        "plain": memory.run(form, 0),
+        "digest": memory.run(form, 1),
+        "other": memory.run(form_of(1152 if form.slots == 1 else 1 << 16), 1),
+        "wide": memory.run(form, 2),
+    }
+    for name in ("digest", "other", "wide"):
+        kernels[name].check(memory)
+    runs: dict[str, Run] = {"copy": memory.copy(), **kernels}
+    runs |= {f"read {at}": run for at, run in enumerate(memory.read())}
+    adler = adler_of(memory)
+    if adler is not None:
+        runs["adler"] = adler
+    times = clock.medians(runs)
+    times["read"] = min(times.pop(name) for name in list(times) if name.startswith("read "))
+    return times
+
+
+def adler_of(memory: Memory) -> Run | None:
+    try:
+        adler = SerialAdler(torch, memory.pages.addresses, memory.pages.page_lengths)
+        adler()
+    except Exception as error:  # what cupy lacks on a machine has many names
+        print(f"no Adler-32: {type(error).__name__}: {error}", file=sys.stderr)
+        return None
+    for page in (0, len(memory.pages) - 1):
+        assert adler.is_right(page, memory.content(page).tobytes()), page
+    return adler
+
+
+def three(clock: Clock, shape: Shape) -> dict[str, float]:
+    """Source, source again and destination, against plain sums of the same pages."""
+    source, target = Memory(shape), Memory(shape)
+    form = form_of(shape.length)
+
+    def thrice(lanes: int) -> Run:
+        runs = [memory.run(form, lanes) for memory in (source, source, target)]
+        return lambda: [run() for run in runs]
+
+    return clock.medians({"plain": thrice(0), "digest": thrice(1)})
+
+
+def host(calls: int) -> dict[str, list[float]]:
+    """Microseconds of the calling thread: a call for 61 regions of 128 pages, its parts, and
+    bare launches of a kernel that does nothing to speak of."""
+    memory = Memory(replace(MLA, length=1152))
+    pages, words = memory.pages, memory.arena[:4096]
+    found = torch.empty(1, dtype=torch.int32, device=GPU)
+    compiled = read_sum[1, 1, 1](words, found, 4096, num_warps=8)
+    launch, numbers = launch_of(pages, SEED), np.zeros(1 << 14, np.int64)
+    staged = torch.zeros(2048, dtype=torch.int64, pin_memory=True)
+    table, done = staged.to(GPU), torch.cuda.Event()
+
+    def again() -> None:
+        launch_of(pages, SEED).write(numbers)
+
+    parts: dict[str, Run] = {
+        "a digest call, enqueued": lambda: device.start(pages, SEED),
+        "a digest call, waited for": lambda: device.start(pages, SEED).digests(),
+        "- its table": again,
+        "- a copy to or from pinned memory": lambda: table.copy_(staged, non_blocking=True),
+        "- a launch of what is compiled": lambda: compiled[1, 1, 1](words, found, 4096),
+        "- an event": lambda: done.record(),
+        "a bare Triton launch": lambda: read_sum[1, 1, 1](words, found, 4096, num_warps=8),
+    }
+    assert launch.size < len(numbers)
+    times: dict[str, list[float]] = {name: [] for name in parts}
+    for call in range(calls + 20):
+        for name, part in parts.items():
+            begin = time.perf_counter_ns()
+            kept = part()
+            taken = (time.perf_counter_ns() - begin) / 1e3
+            if isinstance(kept, device.OnDevice):
+                kept.digests()
+            torch.cuda.synchronize()
+            if call >= 20:
+                times[name].append(taken)
+    return times
+
+
+# What is said of it.
+
+
+def of_bandwidth(found: dict[Shape, dict[str, float]]) -> list[str]:
+    lines = [
+        "| pages | bytes | number | copy | read in one piece | plain sum of the pages | digest "
+        "| of plain | of read | other form | 128 bits |",
+        "|---|" + "---:|" * 10,
+    ]
+    for shape, times in found.items():
+        plain, read = (times[name] / times["digest"] for name in ("plain", "read"))
+        rates = {name: f"{rate(shape.bytes, taken):.2f}" for name, taken in times.items()}
+        lines.append(
+            f"| {shape.name} | {shape.bytes / 1e6:,.0f} MB | {shape.regions * shape.pages:,} "
+            f"| {rate(2 * shape.bytes, times['copy']):.2f} | {rates['read']} | {rates['plain']} "
+            f"| {rates['digest']} | {plain:.3f} | {read:.3f} | {rates['other']} | {rates['wide']} |"
+        )
+    return lines
+
+
+def of_adler(found: dict[Shape, dict[str, float]]) -> list[str]:
+    lines = ["| pages | Adler-32, ms | TB/s | digest, ms | times |", "|---|---:|---:|---:|---:|"]
+    for shape, times in found.items():
+        if "adler" in times:
+            lines.append(
+                f"| {shape.name} | {times['adler']:.3f} | {rate(shape.bytes, times['adler']):.2f} "
+                f"| {times['digest']:.3f} | {times['adler'] / times['digest']:.1f} |"
+            )
+    return (
+        lines if len(lines) > 2 else ["cupy is missing, so there is no comparison with Adler-32."]
+    )
+
+
+def of_shares(shape: Shape, times: dict[str, float]) -> list[str]:
+    taken = times["digest"]
+    shares = {
+        "a copy of the same bytes on this GPU": times["copy"],
+        "moving them over NVLink at 392 GB/s (measured between two H200, not in this run)": 1e3
+        * shape.bytes
+        / NVLINK,
+        "moving them at 400 Gb/s (computed)": 1e3 * shape.bytes / NETWORK,
+        f"prefill ({PREFILL_SAID})": 1e3 * PREFILL,
+    }
+    lines = [f"One digest of {shape.name} takes {taken:.3f} ms. That is, of", ""]
+    return lines + [
+        f"* {what}, {other:.3f} ms: {taken / other:.2%}" for what, other in shares.items()
+    ]
+
+
+def of_three(found: dict[Shape, dict[str, float]]) -> list[str]:
+    return [
+        f"* {shape.name}: three digests {times['digest']:.3f} ms, three plain sums of the same "
+        f"pages {times['plain']:.3f} ms: {times['digest'] / times['plain']:.3f} x"
+        for shape, times in found.items()
+    ]
+
+
+def of_host(times: dict[str, list[float]]) -> list[str]:
+    lines = ["| microseconds | median | 95 % within |", "|---|---:|---:|"]
+    return lines + [
+        f"| {name} | {statistics.median(taken):.1f} | {np.percentile(taken, 95):.1f} |"
+        for name, taken in times.items()
+    ]
+
+
+def of_goals(
+    found: dict[Shape, dict[str, float]],
+    thrice: dict[Shape, dict[str, float]],
+    enqueued: float,
+) -> list[str]:
+    def least(of: str, *shapes: Shape) -> str:
+        return f"{min(found[shape][of] / found[shape]['digest'] for shape in shapes):.3f}"
+
+    by_name = {shape.name: shape for shape in found}
+    mha, mla, slots, large, long, small = (
+        by_name[shape.name] for shape in (MHA, MLA, SLOTS, LARGE, LONG, SMALL)
+    )
+    worst = max(times["digest"] / times["plain"] for times in thrice.values())
+    return [
+        "| goal | here |",
+        "|---|---:|",
+        f"| at least 0.95 of a plain sum of the same pages, the worst shape | "
+        f"{least('plain', *found)} |",
+        f"| at least 0.95 of reading in one piece, 1 GB and more of pages of 16 KiB and more | "
+        f"{least('read', large, long)} |",
+        f"| at least 0.8 of it, slots of 1,152 bytes | {least('read', slots)} |",
+        f"| at least 0.8 of it, 0.3 GB | {least('read', mha)} |",
+        f"| (pages of 4 KiB) | {least('read', small)} |",
+        f"| at least 10 x a serial Adler-32, MLA, 8k tokens | "
+        f"{least('adler', mla) if 'adler' in found[mla] else '-'} |",
+        f"| three digests at most 1.05 x three plain sums, the worst shape | {worst:.3f} |",
+        f"| a digest call enqueued in at most 60 microseconds | {enqueued:.1f} |",
+    ]
+
+
+# Forms side by side.
+
+PAGES_ALONE = [
+    Form(1, words, warps, stages)
+    for words, warps in ((512, 4), (1024, 4), (2048, 4), (1024, 8), (2048, 8), (4096, 8))
+    for stages in (1, 3, 4)
+]
+PARTS = [Form(1, 2048, 8, stages, part) for stages in (1, 3) for part in (18432, 36864)]
+TILES = [
+    Form(slots, words, warps, stages)
+    for slots, words, warps in (
+        (16, 32, 2),
+        (16, 32, 4),
+        (32, 32, 4),
+        (64, 32, 4),
+        (16, 64, 4),
+        (8, 64, 2),
+        (8, 128, 4),
+        (4, 256, 4),
+        (4, 512, 4),
+        (8, 256, 8),
+    )
+    for stages in (1, 3)
+]
+
+
+def sweep(clock: Clock, shapes: Iterable[Shape]) -> Iterable[str]:
+    for shape in shapes:
+        memory = Memory(shape)
+        forms = TILES + PAGES_ALONE if shape.length < 16384 else PAGES_ALONE
+        forms = [*forms, *PARTS] if shape is MLA else forms
+        read = clock.medians({str(at): run for at, run in enumerate(memory.read())})
+        yield f"\n{shape.name}: read in one piece {rate(shape.bytes, min(read.values())):.2f} TB/s"
+        yield "  slots words warps stages   part: plain, digest, 128 bits in TB/s; digest of plain"
+        lines = []
+        for form in forms:
+            runs = {str(lanes): memory.run(form, lanes) for lanes in (0, 1, 2)}
+            for lanes in ("1", "2"):
+                runs[lanes].check(memory)
+            times = [rate(shape.bytes, taken) for taken in clock.medians(dict(runs)).values()]
+            part = form.part if form.part < shape.length else 0
+            lines.append(
+                (
+                    times[1],
+                    f"  {form.slots:5} {form.words:5} {form.warps:5} {form.stages:6} {part:6}: "
+                    f"{times[0]:.2f} {times[1]:.2f} {times[2]:.2f}  {times[1] / times[0]:.3f}",
+                )
+            )
+        yield from [line for _, line in sorted(lines, reverse=True)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", type=Path, help="keep what is printed in this file")
+    parser.add_argument("--quick", action="store_true", help="small and few: does it run at all")
+    parser.add_argument("--sweep", action="store_true", help="forms side by side, nothing else")
+    asked = parser.parse_args()
+    told: list[str] = []
+
+    def say(*lines: str) -> None:
+        told.extend(lines)
+        print("\n".join(lines), flush=True)
+
+    say("# Digests of pages in GPU memory", "")
+    name = torch.cuda.get_device_name() if GPU == "cuda" else "no CUDA"
+    say(f"{machine()}", f"torch {torch.__version__}, triton {triton.__version__}, {name}.", "")
+    if not asked.sweep:
+        say(*(f"* right: {line}" for line in right(GPU)), "")
+    if GPU == "cpu":
+        say("No CUDA here: this was Triton's interpreter, and nothing is timed.")
+        return
+    clock = Clock(1, 3) if asked.quick else Clock(5, 8)
+    small = [replace(shape, pages=shape.pages // 8) for shape in SHAPES]
+    shapes = small if asked.quick else list(SHAPES)
+    if asked.sweep:
+        for line in sweep(Clock(2, 6), small if asked.quick else (MHA, MLA, SLOTS, SMALL, LARGE)):
+            say(line)
+        return
+    found = {shape: timed(clock, shape) for shape in shapes}
+    thrice = {shape: three(clock, shape) for shape in shapes[:2]}
+    calls = host(50 if asked.quick else 500)
+    enqueued = statistics.median(calls["a digest call, enqueued"])
+    say("TB/s; of a copy bytes read and written.", "", *of_bandwidth(found), "")
+    say("## Beside a checksum of the form that SGLang has", "")
+    say("Our own re-implementation of its kernel (`serial_adler.py`), without its host's part.", "")
+    say(*of_adler(found), "", "## Three digests of a transfer", "", *of_three(thrice), "")
+    say("## The calling thread", "", "61 regions of 128 pages.", "", *of_host(calls), "")
+    say("## What a digest is part of", "", *of_shares(shapes[1], found[shapes[1]]), "")
+    say("## Goals", "", *of_goals(found, thrice, enqueued))
+    if asked.write is not None:
+        command = "PYTHONPATH=. python benchmarks/gpu/digests.py --write benchmarks/gpu/digests.md"
+        asked.write.write_text("\n".join([*told, "", f"`{command}`"]) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
