@@ -15,15 +15,18 @@ from kvlint.runtime_checks.nixl.agents import Agent
 from kvlint.runtime_checks.nixl.initiator import Moment
 from kvlint.runtime_checks.nixl.target import Target, id_of
 from kvlint.runtime_checks.policy import say
+from kvlint.runtime_checks.recent import keep
 from kvlint.runtime_checks.settings import Settings
 
 MODULE: Final = "exchange"
 _STAGES: Final = {
     Moment.POST: Stage.POST,
     Moment.COMPLETION: Stage.COMPLETION,
-    # Of a READ the initiator has the destination.
-    Moment.COMMIT: Stage.COMPLETION,
+    Moment.COMMIT: Stage.COMMIT,
 }
+_MOMENTS: Final = {stage: moment for moment, stage in _STAGES.items()}
+# Digests that came before what they are of was announced.
+_EARLY: Final = 256
 
 
 class Exchange:
@@ -34,6 +37,7 @@ class Exchange:
         self._key = settings.key if settings.mode.reads else None
         self._channels: WeakKeyDictionary[Agent, Channel] = WeakKeyDictionary()
         self._said = set[str]()
+        self._early: dict[bytes, list[Digested]] = {}
 
     def open(self, agent: Agent) -> None:
         """Before the agent's metadata are given out. Asked again, nothing happens."""
@@ -78,8 +82,11 @@ class Exchange:
                         message.operation,
                         message.rows,
                     )
-                else:
-                    _hand_over(message, there)
+                    for early in self._early.pop(message.transfer, ()):
+                        _hand_over(early, there)
+                elif not _hand_over(message, there):
+                    waiting = [*self._early.get(message.transfer, ()), message]
+                    keep(self._early, message.transfer, waiting, _EARLY)
 
     def counts(self) -> Mapping[str, int]:
         return next((channel.counts for channel in list(self._channels.values())), {})
@@ -89,18 +96,15 @@ class Exchange:
             channel.close()
 
 
-def _hand_over(message: Digested, target: Target) -> None:
-    known = target.operation_and_rows(message.transfer)
-    if known is None:
-        return
-    operation, rows = known
-    if len(message.tags) != len(rows):
-        return
-    moment = Moment.POST
-    if message.stage is Stage.COMPLETION:
-        moment = Moment.COMPLETION if operation == "WRITE" else Moment.COMMIT
-    digests = contents(message.tags, rows.identities, rows.ordinals)
-    target.digested(message.transfer, moment, digests)
+def _hand_over(message: Digested, target: Target) -> bool:
+    """Whether it is known what the digests are of."""
+    rows = target.rows(message.transfer)
+    if rows is None:
+        return False
+    if len(message.tags) == len(rows):
+        digests = contents(message.tags, rows.identities, rows.ordinals)
+        target.digested(message.transfer, _MOMENTS[message.stage], digests)
+    return True
 
 
 @dataclass(eq=False)

@@ -132,10 +132,10 @@ class Target:
         else:
             self._digesting.keep(self._judge(arriving))
 
-    def operation_and_rows(self, transfer: bytes) -> tuple[str, Rows] | None:
-        """What was announced."""
+    def rows(self, transfer: bytes) -> Rows | None:
+        """What was announced, and is not judged yet."""
         arriving = self._open.get(transfer)
-        return (arriving.operation, arriving.rows) if arriving is not None else None
+        return arriving.rows if arriving is not None else None
 
     def digested(
         self, transfer: bytes, moment: Moment, digests: Digests, owners: Sequence[Any] = ()

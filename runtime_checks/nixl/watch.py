@@ -267,7 +267,11 @@ class Watch:
     def notified(self, agent: Any, messages: Messages) -> None:
         """The agent has read these new notifications, by sender."""
         known = self.agent(agent)
-        target = self._target_of(known) if self._digesting.reads else None
+        target = None
+        if self._digesting.reads:
+            # What was announced may have come in the meantime.
+            self._receive()
+            target = self._target_of(known)
         for sender, texts in messages.items():
             for text in texts:
                 name = known.arrivals.next(as_name(sender), known.name, as_bytes(text), 0)
