@@ -53,9 +53,10 @@ class Target(Protocol):
 class Posted:
     """A transfer that is digested.
 
-    own    the side whose memory is in this process
-    pages  of that side
-    post   of the source, where that is here
+    own     the side whose memory is in this process
+    pages   of that side
+    post    of the source, where that is here
+    owners  whose pages the source's were then
     """
 
     own: Selection
@@ -63,6 +64,7 @@ class Posted:
     rows: Rows
     target: Target | None
     post: Pending | None = None
+    owners: Sequence[Any] = ()
 
 
 class Initiator:
@@ -91,9 +93,21 @@ class Initiator:
             posted.post = digesting.begin(pages)
             if posted.post is None:
                 return None
+            self._sent(posted, posted.post)
         if posted.target is not None and transfer.name is not None:
             posted.target.announced(transfer.name, transfer.operation, posted.rows)
         return posted
+
+    def _sent(self, posted: Posted, post: Pending) -> None:
+        """Note it in its turn: at the end of the transfer the pages may be another's."""
+        stages = self._digesting.stages
+        if stages is None:
+            return
+
+        def note(found: list[Digests]) -> None:
+            posted.owners = stages.sent(posted.pages, found[0])
+
+        self._digesting.later([post], note)
 
     def failed(self) -> None:
         """What is suspicious: everything is looked at for a while."""
@@ -139,10 +153,7 @@ class Initiator:
     def _tell(
         self, transfer: Transfer, posted: Posted, found: dict[Moment, Digests]
     ) -> Violation | None:
-        owners: Sequence[Any] = ()
-        if Moment.POST in found and self._digesting.stages is not None:
-            owners = self._digesting.stages.sent(posted.pages, found[Moment.POST])
         if posted.target is not None and transfer.name is not None:
             for moment, digests in found.items():
-                posted.target.digested(transfer.name, moment, digests, posted.rows, owners)
+                posted.target.digested(transfer.name, moment, digests, posted.rows, posted.owners)
         return None

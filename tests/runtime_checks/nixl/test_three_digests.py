@@ -264,3 +264,19 @@ def test_what_changed_before_the_post_is_told_as_that(arm, pair, torch):
         "layer 2 slot 3 (page 2 of request A) changed between store and send: "
     )
     del kept
+
+
+def test_what_is_sent_is_of_whom_the_pages_were_at_the_post(arm, pair, torch):
+    """Another request stores into them before the initiator has seen the end."""
+    armed, both = arm("sample"), pair()
+    armed.companion.digests.suspect()
+    one, other = both
+    kept = guarded(torch, one), guarded(torch, other)
+    stage("store", owner="A", pool=one.name, slots=SOURCE)
+    handle = post(both)
+    fill(one.regions, seed=1)
+    stage("store", owner="D", pool=one.name, slots=SOURCE)
+    arrive(both, handle)
+    stage("send", owner="D", pool=one.name, slots=SOURCE)
+    assert {record["check"] for record in armed.violations} <= {"page-reused", "arrived-wrong"}
+    del kept
