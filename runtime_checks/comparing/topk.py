@@ -12,18 +12,19 @@ def overlap(scores: Tensor, right: Tensor, k: int, room: Tensor) -> Tensor:
     k       entries to choose, of a row that has fewer all that it has
     room    (R,) what counts as no difference of two reference scores
 
-    Where scores tie at the boundary, either choice is as good: of the kernel's ties those count
-    that are right, of the reference's any. A row without entries is right.
+    Where the reference's scores tie at the boundary, either choice is as good. Where the kernel's
+    do, it may choose the wrong ones, and is taken to. A row without entries is right.
     """
     scores, right = (torch.where(one.isnan(), -torch.inf, one) for one in (scores, right))
     count = (right > -torch.inf).sum(dim=1).clamp(max=k)
     best, equal = _best(right, count, room)
     sure, open_ = _best(scores, count, torch.zeros_like(room))
     left = count - sure.sum(dim=1)
-    hits = (sure & best).sum(dim=1)
-    more = torch.minimum((open_ & best).sum(dim=1), left)
-    ties = (sure & equal).sum(dim=1) + torch.minimum((open_ & equal).sum(dim=1), left - more)
-    good = hits + more + torch.minimum(ties, count - best.sum(dim=1))
+    left = left - torch.minimum((open_ & ~best & ~equal).sum(dim=1), left)
+    ties = torch.minimum((open_ & equal).sum(dim=1), left)
+    more = torch.minimum((open_ & best).sum(dim=1), left - ties)
+    hits = (sure & best).sum(dim=1) + more
+    good = hits + torch.minimum((sure & equal).sum(dim=1) + ties, count - best.sum(dim=1))
     return torch.where(count > 0, good / count.clamp(min=1), 1.0)
 
 

@@ -27,8 +27,10 @@ def share(scores, right, k, room=0.0):
         # either of two that are equally good
         ([3, 0, 2, 1], [3, 2, 2, 0], 2, 1.0),
         ([0, 0, 2, 2], [3, 2, 2, 2], 2, 0.5),
-        # the kernel's own ties count as they may fall
-        ([5, 5, 5, 5], [3, 2, 1, 0], 2, 1.0),
+        # the kernel's own ties may fall wrong
+        ([5, 5, 5, 5], [3, 2, 1, 0], 2, 0.0),
+        ([5, 5, 5, 0], [3, 2, 1, 0], 2, 0.5),
+        ([5, 4, 4, 0], [3, 2, 2, 0], 2, 1.0),
         # rows with fewer entries than k
         ([3, 2, -INF, -INF], [3, 2, -INF, -INF], 3, 1.0),
         ([3, -INF, 2, -INF], [3, 2, -INF, -INF], 3, 0.5),
