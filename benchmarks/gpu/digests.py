@@ -237,26 +237,35 @@ def of_goals(
 # Forms side by side.
 
 PAGES_ALONE = [
-    Form(1, words, warps, stages)
-    for words, warps in ((512, 4), (1024, 4), (2048, 4), (1024, 8), (2048, 8), (4096, 8))
-    for stages in (1, 3, 4)
+    Form(1, words, warps, stages, tabled=tabled)
+    for words, warps, stages in (
+        (512, 4, 1),
+        (1024, 4, 3),
+        (2048, 4, 3),
+        (2048, 4, 4),
+        (2048, 8, 4),
+    )
+    for tabled in (False, True)
 ]
-PARTS = [Form(1, 2048, 8, stages, part) for stages in (1, 3) for part in (18432, 36864)]
+PARTS = [Form(1, 2048, 4, 3, 36864), Form(1, 2048, 8, 4, 36864)]
 TILES = [
-    Form(slots, words, warps, stages)
+    Form(slots, words, warps, stages, tabled=tabled)
     for slots, words, warps in (
         (16, 32, 2),
         (16, 32, 4),
+        (32, 32, 2),
         (32, 32, 4),
-        (64, 32, 4),
-        (16, 64, 4),
         (8, 64, 2),
+        (16, 64, 2),
+        (16, 64, 4),
+        (4, 128, 2),
         (8, 128, 4),
         (4, 256, 4),
+        (2, 512, 2),
         (4, 512, 4),
-        (8, 256, 8),
     )
-    for stages in (1, 3)
+    for stages in (1, 2)
+    for tabled in (False, True)
 ]
 
 
@@ -266,8 +275,12 @@ def sweep(clock: Clock, shapes: Iterable[Shape]) -> Iterable[str]:
         forms = TILES + PAGES_ALONE if shape.length < 16384 else PAGES_ALONE
         forms = [*forms, *PARTS] if shape is MLA else forms
         read = clock.medians({str(at): run for at, run in enumerate(memory.read())})
-        yield f"\n{shape.name}: read in one piece {rate(shape.bytes, min(read.values())):.2f} TB/s"
-        yield "  slots words warps stages   part: plain, digest, 128 bits in TB/s; digest of plain"
+        ceiling = rate(shape.bytes, min(read.values()))
+        yield f"\n{shape.name}: read in one piece {ceiling:.2f} TB/s"
+        yield (
+            "  slots words warps stages   part tabled: plain, digest, 128 bits in TB/s; digest of "
+            "plain, of read"
+        )
         lines = []
         for form in forms:
             runs = {str(lanes): memory.run(form, lanes) for lanes in (0, 1, 2)}
@@ -278,8 +291,9 @@ def sweep(clock: Clock, shapes: Iterable[Shape]) -> Iterable[str]:
             lines.append(
                 (
                     times[1],
-                    f"  {form.slots:5} {form.words:5} {form.warps:5} {form.stages:6} {part:6}: "
-                    f"{times[0]:.2f} {times[1]:.2f} {times[2]:.2f}  {times[1] / times[0]:.3f}",
+                    f"  {form.slots:5} {form.words:5} {form.warps:5} {form.stages:6} {part:6} "
+                    f"{form.tabled!s:>6}: {times[0]:.2f} {times[1]:.2f} {times[2]:.2f}  "
+                    f"{times[1] / times[0]:.3f} {times[1] / ceiling:.3f}",
                 )
             )
         yield from [line for _, line in sorted(lines, reverse=True)]

@@ -39,6 +39,11 @@ class Digester:
     def __init__(self, seed: int, lanes: int = 1) -> None:
         self.seed, self.lanes = seed, lanes
 
+    def prepare(self, kind: str, index: int) -> None:
+        """What the first digest of such memory would wait for. Raises `UnreadableError`."""
+        if kind == "VRAM":
+            device.prepare(index, self.seed, self.lanes)
+
     def start(self, pages: Pages) -> Pending:
         """What the pages hold now. On a device that is: after all that the calling thread's
         current stream was given so far, and before what it is given next; nothing waits for it.

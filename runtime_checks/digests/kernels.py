@@ -21,6 +21,7 @@ _LENGTH = tl.constexpr(launches.LENGTH)
 _FIRST = tl.constexpr(launches.FIRST)
 _COUNT = tl.constexpr(launches.COUNT)
 _BEGIN = tl.constexpr(launches.BEGIN)
+_TABLED_WORDS = tl.constexpr(launches.TABLED_WORDS)
 _PAGES_AT = tl.constexpr(launches.PAGES_AT)
 _WORDS_BEFORE = tl.constexpr(launches.WORDS_BEFORE)
 
@@ -54,6 +55,7 @@ def _words_at(begins, columns, begin, length, there, ALIGN: tl.constexpr):
 @triton.jit(do_not_specialize=["tiles"])
 def digest_pages(
     table,
+    weights,
     found,
     tiles,
     SLOTS: tl.constexpr,
@@ -62,16 +64,19 @@ def digest_pages(
     LANES: tl.constexpr,
     SPLIT: tl.constexpr,
     STAGES: tl.constexpr,
+    TABLED: tl.constexpr,
 ):
     """A digest of each page of `table`, which is a `launches.Launch`'s.
 
     table  int64, as `Launch.write` writes it
+    weights  (LANES, TABLED_WORDS) int64, of each lane, where TABLED; else whatever
     found  (LANES, pages) int64: the digests; where SPLIT, 0 before
     tiles  programs of each row; the grid is (rows * tiles,)
     ALIGN  what divides every address and length: 16, 4 or 1
     LANES  1 or 2. With 0 it is a plain sum of the words: what any kernel of this shape takes to
            read them
     STAGES how many reads of a page are under way at a time; 1 leaves it to other programs
+    TABLED whether weights are looked up; no page is longer than the table, or in parts
     """
     program = tl.program_id(0)
     row = table + (program // tiles + 1) * _COLUMNS
@@ -105,10 +110,17 @@ def digest_pages(
         if LANES == 0:
             total += tl.sum(words, axis=2)
         else:
-            total += tl.sum(words * _weights(odd, later), axis=2)
+            if TABLED:  # noqa: SIM108 (only one of the two is compiled)
+                own = tl.load(weights + first + lane).to(tl.uint64)
+            else:
+                own = _weights(odd, later)
+            total += tl.sum(words * own, axis=2)
             if LANES == 2:
-                weights = _weights(odd + (second_key - key), second_later)
-                second_total += tl.sum(words * weights, axis=2)
+                if TABLED:
+                    other = tl.load(weights + _TABLED_WORDS + first + lane).to(tl.uint64)
+                else:
+                    other = _weights(odd + (second_key - key), second_later)
+                second_total += tl.sum(words * other, axis=2)
             odd += (2 * WORDS * _A) & 0xFFFFFFFF
     places = found + tl.load(row + _BEGIN) + lines
     _put(places, total, there, SPLIT)

@@ -4,7 +4,7 @@ The kernel's work is even: a program takes some slots of one row of the table. B
 unequal counts are cut into several rows, long pages into parts, whose digests add up. Pure.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -17,6 +17,8 @@ from kvlint.runtime_checks.regions import Integers
 COLUMNS: Final = 8
 BASE, STRIDE, LENGTH, WORDS_BEFORE, FIRST, COUNT, BEGIN = range(7)
 PAGES_AT: Final = 4
+# Of the longest page whose weights may be looked up.
+TABLED_WORDS: Final = 4096
 MOST_PROGRAMS: Final = (1 << 31) - 1
 # Programs that end at once, since their row has fewer slots than another, cost next to nothing.
 _IDLE: Final = 4096
@@ -31,6 +33,8 @@ class Form:
     warps  32 threads each
     stages reads of a page that are under way at a time
     part   bytes of a page that one program reads at most, a multiple of `words`
+    tabled whether the weights are looked up, not computed: where a program has few pages of few
+           words, computing them takes longer than reading those
     """
 
     slots: int
@@ -38,11 +42,12 @@ class Form:
     warps: int
     stages: int = 1
     part: int = 1 << 18
+    tabled: bool = False
 
 
-SMALL: Final = Form(slots=16, words=32, warps=4, stages=3)
-MIDDLE: Final = Form(slots=4, words=256, warps=4, stages=3)
-LARGE: Final = Form(slots=1, words=2048, warps=8, stages=3)
+SMALL: Final = Form(slots=16, words=32, warps=2, tabled=True)
+MIDDLE: Final = Form(slots=4, words=256, warps=4, tabled=True)
+LARGE: Final = Form(slots=1, words=2048, warps=4, stages=3)
 
 
 def form_of(longest: int) -> Form:
@@ -160,6 +165,8 @@ def _plan(bases: bytes, strides: bytes, lengths: bytes, form: Form | None) -> _P
     regions = np.stack((*columns, np.zeros(len(columns[0]), np.int64)), axis=1)
     longest = int(columns[2].max(initial=0))
     form = form_of(longest) if form is None else form
+    if form.tabled and longest > min(form.part, TABLED_WORDS * WORD):
+        form = replace(form, tabled=False)
     align = _aligned(int(np.bitwise_or.reduce(regions, axis=None)))
     if align < WORD and not (columns[2] % WORD).any():
         align = 0

@@ -48,6 +48,7 @@ class Digesting:
         self._policy = policy
         self._raised: deque[Violation] = deque(maxlen=1)
         self._alert_ends = 0.0
+        self._prepared = set[tuple[str, int]]()
         policy.on_violation = self.suspect
 
     @property
@@ -70,6 +71,17 @@ class Digesting:
     def suspect(self) -> None:
         """Something happened after which everything is looked at for a while."""
         self._alert_ends = time.monotonic() + ALERT_SECONDS
+
+    def prepare(self, kind: str, device: int) -> None:
+        """Memory of a device was registered: its kernels are compiled now, not in the first
+        transfer."""
+        if not self.reads or (kind, device) in self._prepared:
+            return
+        self._prepared.add((kind, device))
+        try:
+            self.digester.prepare(kind, device)
+        except UnreadableError as error:
+            self.unread(error.strerror or str(error))
 
     def begin(self, pages: Pages) -> Pending | None:
         """None where these pages cannot be read; why is counted, and said the first time."""

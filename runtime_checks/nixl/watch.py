@@ -126,8 +126,13 @@ class Watch:
     def registered(self, agent: Any, descriptors: Any) -> None:
         if descriptors is not None:
             pieces, collected = pieces_of(descriptors), self._tensors.get(descriptors)
+            kind = kind_of(descriptors)
             with self.flights.lock:
-                self.agent(agent).registrations.add(kind_of(descriptors), pieces, collected)
+                self.agent(agent).registrations.add(kind, pieces, collected)
+            if self._digesting.reads and self._policy.armed(MODULE):
+                with self._policy.contained(MODULE):
+                    for device in {piece[2] for piece in pieces}:
+                        self._digesting.prepare(kind, device)
 
     def deregistering(self, agent: Any, descriptors: Any) -> Verdict:
         if not isinstance(descriptors, self._bindings.nixlRegDList):
