@@ -1,5 +1,10 @@
-"""The offline test: each kernel alone, against torch, over batches and ragged lengths."""
+"""The offline test: each kernel alone, against torch, over batches and ragged lengths.
 
+python -m examples.index_k_bf16.offline
+python -m examples.index_k_bf16.offline --device cuda
+"""
+
+import argparse
 import functools
 
 import torch
@@ -65,3 +70,21 @@ def store_report(dtype, pages_off=0, kernel=None, batches=(1, 8), device=None):
     )
     kernel = kernel or functools.partial(kernels.store, pages_off=pages_off)
     return compare(kernel, kernels.store_in_torch, some, writes=["cache"])
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Both kernels against torch.")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    device = parser.parse_args().device
+    for dtype in PAGE_BYTES:
+        for name, report in (
+            ("store", store_report(dtype, device=device)),
+            ("read", read_report(dtype, device=device, lengths=(60, 300))),
+            ("store, a page off,", store_report(dtype, pages_off=1, device=device)),
+            ("read, one table for all,", read_report(dtype, one_table=True, device=device)),
+        ):
+            print(f"{dtype} {name} on {device}: {report}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -12,22 +12,10 @@ was right and nothing was said, 70 where something was wrong and kvlint has name
 import argparse
 import itertools
 import json
-import os
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-
-# What a transfer moves goes through sockets that hold little, so that it stays in flight until its
-# target has been asked often enough, however fast the machine is.
-os.environ.setdefault("UCX_TLS", "tcp,cuda_copy" if "cuda" in sys.argv else "tcp")
-os.environ.setdefault("UCX_TCP_SNDBUF", "32k")
-os.environ.setdefault("UCX_TCP_RCVBUF", "32k")
-os.environ.setdefault("UCX_LOG_LEVEL", "error")
-os.environ.setdefault("NIXL_LOG_LEVEL", "ERROR")
-if "cuda" not in sys.argv:
-    # Triton reads it when it is imported.
-    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 from examples.index_k_bf16 import offline
 from examples.index_k_bf16.chain import FAULTS, Chain

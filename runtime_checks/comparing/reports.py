@@ -1,7 +1,7 @@
 """What a comparison found, in words and as a table."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan
 from typing import Final
 
@@ -44,6 +44,12 @@ class Outcome:
     @property
     def right(self) -> bool:
         return not self.faults and not any(one.faults for one in self.differences)
+
+    def in_run(self, number: int, of: int) -> "Outcome":
+        """The same, said of one run of several."""
+        first, *rest = self.all_faults
+        bare = tuple(replace(one, faults=()) for one in self.differences)
+        return Outcome(self.case, bare, (f"in run {number} of {of}: {first}", *rest))
 
     @property
     def all_faults(self) -> list[str]:

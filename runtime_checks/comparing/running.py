@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kvlint.runtime_checks.comparing.cases import Case
+from kvlint.runtime_checks.comparing.cases import Case, Inputs
 from kvlint.runtime_checks.comparing.reports import Difference, Outcome, Report
 from kvlint.runtime_checks.comparing.tolerances import Tolerance, coarsest
 
@@ -25,6 +25,7 @@ def compare(
     chosen: Mapping[str, str] | None = None,
     within_lengths: bool = False,
     tolerance: Tolerance | Mapping[str, Tolerance] | None = None,
+    runs: int = 1,
 ) -> Report:
     """Run both on each case, each with inputs of its own, and compare what comes out.
 
@@ -40,11 +41,15 @@ def compare(
     within_lengths     whether columns past a row's length are left out of results that have a
                        column for each of `case.longest`
     tolerance          by default `TOLERANCES` of the coarsest dtype among the case and its results
+    runs               of the kernel, each on inputs of its own: what is wrong in any run is wrong.
+                       A race may need many
 
     What else the kernel writes is a fault: inputs, gaps between rows, and 64 KiB around each. What
     it raises is one of that case; what the reference raises is raised, and so is ValueError where
-    the two do not have the same results.
+    the two do not have the same results, or nothing is to run.
     """
+    if runs < 1:
+        raise ValueError("runs are 1 or more")
     one = _Comparison(
         kernel,
         reference,
@@ -53,6 +58,7 @@ def compare(
         dict(chosen or {}),
         tolerance if isinstance(tolerance, Tolerance) else dict(tolerance or {}),
         {"top_k": top_k, "within_lengths": within_lengths},
+        runs,
     )
     return Report(tuple(one.outcome(case) for case in cases))
 
@@ -68,19 +74,31 @@ class _Comparison:
     chosen: Mapping[str, str]
     tolerance: Tolerance | Mapping[str, Tolerance]
     asked: Mapping[str, Any]
+    runs: int
 
     def outcome(self, case: Case) -> Outcome:
-        from kvlint.runtime_checks.comparing.layouts import copied, poison, stray_write
-        from kvlint.runtime_checks.comparing.poisoning import Poisoned
+        """Of the first run that is wrong, else of the last."""
+        from kvlint.runtime_checks.comparing.layouts import copied, poison
 
-        inputs, written = case.inputs(), (*self.out, *self.writes)
-        absent = [name for name in written if name not in inputs]
+        inputs = case.inputs()
+        absent = [name for name in (*self.out, *self.writes) if name not in inputs]
         if absent:
             raise ValueError(f"make gives no input {absent[0]!r}")
         for name in self.out:
             poison(inputs[name])
-        before, mine, theirs = copied(inputs), copied(inputs), copied(inputs)
+        theirs = copied(inputs)
         right = self._results(self.reference(**theirs), theirs)
+        for run in range(1, self.runs + 1):
+            found = self._run(case, inputs, right)
+            if not found.right:
+                return found if run == 1 else found.in_run(run, self.runs)
+        return found
+
+    def _run(self, case: Case, inputs: Inputs, right: Mapping[str, "Tensor"]) -> Outcome:
+        from kvlint.runtime_checks.comparing.layouts import copied, stray_write
+        from kvlint.runtime_checks.comparing.poisoning import Poisoned
+
+        before, mine = copied(inputs), copied(inputs)
         try:
             with Poisoned():  # type: ignore[no-untyped-call]
                 returned = self.kernel(**mine)
@@ -90,7 +108,7 @@ class _Comparison:
             return Outcome(case, (), (f"it raises {type(error).__name__}: {text}",))
         pairs = _paired(self._results(returned, mine), right)
         found = [self._judged(case, name, pair, right) for name, pair in pairs.items()]
-        stray = stray_write(before, mine, set(written))
+        stray = stray_write(before, mine, {*self.out, *self.writes})
         return Outcome(case, tuple(found), () if stray is None else (stray,))
 
     def _results(self, returned: Any, inputs: Mapping[str, Any]) -> dict[str, "Tensor"]:

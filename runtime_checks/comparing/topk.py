@@ -25,7 +25,7 @@ def overlap(scores: Tensor, right: Tensor, k: int, room: Tensor) -> Tensor:
     more = torch.minimum((open_ & best).sum(dim=1), left - ties)
     hits = (sure & best).sum(dim=1) + more
     good = hits + torch.minimum((sure & equal).sum(dim=1) + ties, count - best.sum(dim=1))
-    return torch.where(count > 0, good / count.clamp(min=1), 1.0)
+    return torch.where(count > 0, good.double() / count.clamp(min=1), 1.0)
 
 
 def chosen_overlap(chosen: Tensor, right: Tensor, k: int, room: Tensor) -> Tensor:

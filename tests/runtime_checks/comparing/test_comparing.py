@@ -248,6 +248,24 @@ def test_what_a_kernel_raises_is_a_fault_of_its_case():
     assert "it raises NotImplementedError: one row only" in told(report)
 
 
+def test_what_is_wrong_in_one_run_of_several_is_wrong():
+    calls = []
+
+    def racy(queries, keys, lengths, out):
+        calls.append(len(keys))
+        found = reference(queries, keys, lengths, out)
+        return found + 1 if len(calls) == 3 else found
+
+    choices = {"batches": (2,), "ragged": [False], "strides": ["contiguous"]}
+    assert compared(racy, choices, {"runs": 2}).right
+    calls.clear()
+    report = compared(racy, choices, {"runs": 5})
+    assert len(calls) == 3
+    assert "in run 3 of 5: 'result' row 0 column 0: kernel " in told(report)
+    with pytest.raises(ValueError, match=r"^runs are 1 or more$"):
+        compared(racy, choices, {"runs": 0})
+
+
 def test_shapes_must_agree():
     report = of(lambda queries, keys, lengths, out: torch.zeros(2, 2), batches=(3,))
     assert "'result' has the shape (2, 2), the reference (3, 40)" in told(report)

@@ -1,13 +1,18 @@
 """Overlap of top-k entries: ties, short rows, and what counts as an exchange."""
 
+import itertools
+
 import pytest
 
 pytest.importorskip("torch", reason="the wheel torch is missing (a CPU build)")
 
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kvlint.runtime_checks.comparing import cases, compare
 from kvlint.runtime_checks.comparing.topk import chosen_overlap, overlap
+from tests.runtime_checks.layouts import QUICK
 
 INF = float("inf")
 
@@ -54,6 +59,37 @@ def test_scores_that_the_tolerance_does_not_tell_apart_may_be_exchanged():
 def test_indices_that_a_kernel_chose(chosen, expected):
     right = torch.tensor([[3.0, 2.0, 1.0, 0.0]])
     assert float(chosen_overlap(torch.tensor([chosen]), right, 2, torch.zeros(1))[0]) == expected
+
+
+@QUICK
+@given(st.data())
+def test_it_is_what_the_worst_choice_among_the_kernels_ties_has(data):
+    """Any small rows with many ties, against every choice that there is."""
+    length, k = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 4))
+    numbers = st.lists(st.sampled_from([-INF, 0, 1, 2, 3]), min_size=length, max_size=length)
+    scores, right = data.draw(numbers), data.draw(numbers)
+    room = data.draw(st.sampled_from([0, 1]))
+    count = min(k, sum(score > -INF for score in right))
+    assert share(scores, right, k, room) == (worst(scores, right, count, room) if count else 1)
+
+
+def worst(scores, right, count, room):
+    """By trying: entries of -inf are never chosen, and better ones before worse."""
+    last = sorted(right)[-count]
+    best = {i for i, score in enumerate(right) if score > last + room}
+    equal = {i for i, score in enumerate(right) if abs(score - last) <= room} - {
+        i for i, score in enumerate(right) if score == -INF
+    }
+    order = sorted((i for i, score in enumerate(scores) if score > -INF), key=lambda i: -scores[i])
+    fill = min(count, len(order))
+    found = []
+    for chosen in itertools.combinations(order, fill):
+        rest = [scores[i] for i in order if i not in chosen]
+        if fill and rest and min(scores[i] for i in chosen) < max(rest):
+            continue
+        picked = set(chosen)
+        found.append(len(picked & best) + min(len(picked & equal), count - len(best)))
+    return min(found) / count
 
 
 def scored(case):
