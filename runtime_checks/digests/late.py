@@ -31,12 +31,14 @@ class Late:
     def empty(self) -> bool:
         return not self._waiting
 
-    def add(self, pendings: Sequence[Pending], then: Callable[[list[Digests]], None]) -> None:
-        """`then` is called with the digests of each, in some later `drain`. It must not raise."""
+    def add(self, pendings: Sequence[Pending], then: Callable[[list[Digests]], None]) -> bool:
+        """`then` is called with the digests of each, in some later `drain`. It must not raise.
+        False where too many wait already."""
         if len(self._waiting) >= MOST:
             self.dropped += 1
-            return
+            return False
         self._waiting.append(_Waiting(pendings, then))
+        return True
 
     def drain(self, *, wait: bool = False) -> None:
         """Hand over what is there by now; with `wait`, all. A second call at the same time, from

@@ -39,6 +39,8 @@ class Kernel:
         self.unread = ""
         self._pointers = signature.pointers()
         self._integers = signature.integers()
+        self._places = tuple(at for at, _ in self._integers)
+        self._addresses = tuple(at for at, _ in self._pointers)
         self._sizes = {
             name: element.width
             for _, name in self._pointers
@@ -58,20 +60,23 @@ class Kernel:
         self.rules = Rules(contract)
         self.tables = tables_of(contract)
 
-    def key(self, grid: Any, arguments: Sequence[Any]) -> Key:
-        """Equal where nothing that a check looks at differs."""
-        parts = [grid]
-        parts += [arguments[at] for at, _ in self._integers]
-        for at, _ in self._pointers:
+    def key(self, stamp: int, grid: Any, arguments: Sequence[Any]) -> Key:
+        """Equal where nothing that a check looks at differs.
+
+        stamp  of what is declared
+        """
+        parts = [stamp, *grid, *[arguments[at] for at in self._places]]
+        for at in self._addresses:
             tensor = arguments[at]
             parts.append(tensor.data_ptr())
             try:
                 storage = tensor.untyped_storage()
-                parts.append(storage.nbytes())
-                parts.append(storage.data_ptr())
             except AttributeError:
                 # One that stands around a tensor, or another package's array.
                 parts.append(id(tensor))
+                continue
+            parts.append(storage.nbytes())
+            parts.append(storage.data_ptr())
         return tuple(parts)
 
     def launch(self, grid: Sequence[int], arguments: Sequence[Any]) -> Launch:

@@ -1,7 +1,7 @@
 """The pools of this process as launches need them: which region holds an address."""
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kvlint.geometry import Region
 from kvlint.runtime_checks import declared
@@ -10,29 +10,30 @@ from kvlint.runtime_checks.pools.watching import Pools
 if TYPE_CHECKING:
     from kvlint.runtime_checks.pools.tensors import Gone
 
-NEVER: Final = (-1, -1)
-
 
 class Registry:
     """Regions by address. What is declared for another process's agent is not among them."""
 
     def __init__(self, pools: Pools) -> None:
         self._pools = pools
-        self._seen: tuple[int, int] = NEVER
+        self._seen = -1
         self._begins: list[int] = []
         self._regions: list[tuple[Region, Gone]] = []
 
-    def changed(self) -> bool:
-        """Whether anything was declared since this was last asked; cheap."""
-        now = declared.changes(), self._pools.changes
+    def stamp(self) -> int:
+        """Another one whenever anything was declared; cheap."""
+        return declared.changes() + self._pools.changes
+
+    def read(self) -> None:
+        """Ask what is declared, if that has changed."""
+        now = self.stamp()
         if now == self._seen:
-            return False
+            return
         self._seen = now
         told = (*declared.of_this_process(), *self._pools.regions())
         found = {region.address: (region, gone) for region, gone in told}
         self._begins = sorted(found)
         self._regions = [found[address] for address in self._begins]
-        return True
 
     def region_of(self, address: int) -> Region | None:
         at = bisect_right(self._begins, address) - 1

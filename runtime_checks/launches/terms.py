@@ -29,6 +29,8 @@ OTHER: Final = "other"
 """The kind of what is no integer: floats, and what nobody could read."""
 
 COMPARISONS: Final = frozenset({"<", "<=", "==", "!="})
+# What is so where one is not, and whether its sides change places.
+_TURNED: Final = {"<": ("<=", True), "<=": ("<", True), "==": ("!=", False), "!=": ("==", False)}
 LOGICAL: Final = frozenset({"and", "or", "not"})
 WRAPPING: Final = frozenset({"+", "-", "*", "<<"})
 
@@ -122,6 +124,9 @@ class Terms:
 
     def of(self, op: str, *operands: Term) -> Term:
         """An operation: + - * // % min max << >> & | ^, a comparison, and, or, not, where."""
+        if op == "not" and operands[0].op in _TURNED:
+            turned, swapped = _TURNED[operands[0].op]
+            return self.of(turned, *operands[0].operands[:: -1 if swapped else 1])
         kind = _kind_of(op, operands)
         if kind == OTHER:
             return self.unknown()

@@ -10,7 +10,7 @@ import numpy as np
 from kvlint.runtime_checks.checks import LAUNCH_EXTENT, Breach
 from kvlint.runtime_checks.digests.late import Late
 from kvlint.runtime_checks.digests.reference import Digests
-from kvlint.runtime_checks.launches.kernels import Kernel
+from kvlint.runtime_checks.launches.kernels import Kernel, Key
 from kvlint.runtime_checks.launches.launch import Launch
 from kvlint.runtime_checks.launches.registry import Registry
 from kvlint.runtime_checks.launches.tables import Counted, Table
@@ -34,47 +34,56 @@ class Watch:
         self._late = Late()
         self._owed: Violation | None = None
         self._registry = Registry(pools)
-        self._version = -1
+        # Answers that are still to come, and were not dropped.
+        self._looking = 0
         self._one_in = ONE_IN.get(policy.mode, 64)
 
     def look(self, kernel: Kernel, grid: Any, arguments: Sequence[Any]) -> None:
         """Before a launch. Raises `Violation` where the mode raises."""
         if kernel.own or not self._policy.armed(CHECK):
             return
-        violation = None
-        with self._policy.contained(CHECK):
-            violation = self._looked(kernel, grid, arguments)
+        # This is on the way of every launch: a context manager would be a tenth of its cost.
+        try:
+            key = kernel.key(self._registry.stamp(), grid, arguments)
+            known = kernel.verdicts.get(key)
+            kernel.launches += 1
+            if known == () and not kernel.tables and not self._looking:
+                return
+            violation = self._looked(kernel, key, grid, arguments)
+        except Exception as error:
+            self._policy.fault(CHECK, error)
+            return
         if violation is not None:
             raise violation
 
-    def _looked(self, kernel: Kernel, grid: Any, arguments: Sequence[Any]) -> Violation | None:
-        if self._registry.changed():
-            self._version += 1
-        key = (self._version, kernel.key(grid, arguments))
-        known = kernel.verdicts.get(key)
+    def _looked(
+        self, kernel: Kernel, key: Key, grid: Any, arguments: Sequence[Any]
+    ) -> Violation | None:
         launch: Launch | None = None
+        known = kernel.verdicts.get(key)
         if known is None:
             launch = kernel.launch(grid, arguments)
             known = self._verdict(kernel, launch)
             kernel.keep(key, known)
-        kernel.launches += 1
         violation = self._tell(known, kernel, _caller()) if known else None
         if violation is None and kernel.tables:
             # The interpreter is slower than this by far.
             if not kernel.compiled or kernel.launches % self._one_in == 1 % self._one_in:
                 self._look_up(kernel, launch or kernel.launch(grid, arguments), arguments)
-        self._late.drain()
+        if self._looking:
+            self._late.drain()
         if self._owed is not None:
             # What was found of an earlier launch, whose kernel has run since.
             violation, self._owed = self._owed, None
         return violation
 
     def _verdict(self, kernel: Kernel, launch: Launch) -> Sequence[Breach]:
-        wrong = [breach for name in launch.memory if (breach := _outside(launch, name))]
+        wrong = [breach for name in launch.memory if (breach := outside(launch, name))]
         reach = kernel.reach(launch)
         if wrong or kernel.rules is None or reach is None:
             return tuple(wrong)
         registry = self._registry
+        registry.read()
         odd = any(
             registry.differs(memory.address, memory.element_size)
             for name in kernel.rules.picked
@@ -111,11 +120,13 @@ class Watch:
                     if answers is not None:
                         counted = _counted(torch, answers)
                         then = partial(self._answered, table, kernel, launch, stack)
-                        self._late.add([counted], then)
+                        if self._late.add([counted], then):
+                            self._looking += 1
 
     def _answered(
         self, table: Table, kernel: Kernel, launch: Launch, stack: Stack, found: list[Digests]
     ) -> None:
+        self._looking -= 1
         with self._policy.contained(TABLES):
             answers = found[0].view(np.int64).tolist()
             breach = table.told(answers, launch, self._registry.region_of)
@@ -144,7 +155,7 @@ def _counted(torch: Any, answers: Any) -> Counted:
     return Counted(kept, event)
 
 
-def _outside(launch: Launch, name: str) -> Breach | None:
+def outside(launch: Launch, name: str) -> Breach | None:
     """A tensor that reaches out of its own storage, as one whose storage was made smaller does."""
     memory = launch.memory[name]
     steps = [(n - 1) * step for n, step in zip(memory.shape, memory.strides, strict=True)]
