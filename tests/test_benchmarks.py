@@ -82,3 +82,9 @@ def test_the_cost_of_rules_is_told_as_a_ratio_to_the_first_group():
         "| one | 2.0 | 2.0 | 1.00 | 1.00 |",
         "| other | 4.0 | 3.0 | 2.00 | 1.50 |",
     ]
+
+
+def test_launches_are_measured_on_a_gpu_only():
+    for wheel in ("triton", "torch", "wrapt"):
+        pytest.importorskip(wheel, reason=WHY.format(wheel))
+    assert "There is no GPU here: nothing was measured." in printed("benchmarks/gpu/launches.py")

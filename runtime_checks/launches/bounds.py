@@ -64,10 +64,17 @@ class Bounds:
         return found
 
 
-def narrowing(
-    conditions: Sequence[Term], found: Mapping[int, Range | None]
-) -> dict[int, Range] | None:
-    """What comparisons say of their two sides where they hold; None where one never does."""
+Conditions = Sequence[tuple[Term, Sequence[Term]]]
+"""Each with the terms in it that may not fit their kinds."""
+
+
+def conditions_of(terms: Sequence[Term]) -> Conditions:
+    return [(term, [part for part in below([term]) if part.narrow]) for term in terms]
+
+
+def narrowing(conditions: Conditions, found: Mapping[int, Range | None]) -> dict[int, Range] | None:
+    """What comparisons say of their two sides where they hold; None where one never does. One
+    that may overflow says nothing: what is too large for it comes out small."""
     narrowed: dict[int, Range] = {}
 
     def keep(term: Term, low: int | None, high: int | None) -> bool:
@@ -86,7 +93,9 @@ def narrowing(
             narrowed[term.number] = new
         return True
 
-    for condition in conditions:
+    for condition, parts in conditions:
+        if not all(fits(part, found[part.number]) for part in parts):
+            continue
         known = found.get(condition.number)
         if known is not None and known[1] <= 0:
             return None

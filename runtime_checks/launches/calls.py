@@ -133,8 +133,10 @@ class Calls:
         if len(self.accesses) >= MOST_ACCESSES:
             raise UnreadableError("too many accesses")
         self.accesses.append(access)
+        # What an atomic operation gives back is another number for each who asks.
+        loaded = call == "load" and element.kind != OTHER
         kind = element.kind
-        term = self.terms.unknown() if kind == OTHER else self.terms.loaded(access, kind)
+        term = self.terms.loaded(access, kind) if loaded else self.terms.unknown(kind)
         return Number(term, pointer.rank)
 
     # Numbers.

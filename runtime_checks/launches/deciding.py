@@ -12,7 +12,15 @@ from kvlint.runtime_checks.checks import (
     Breach,
     Place,
 )
-from kvlint.runtime_checks.launches.bounds import Bounds, Range, Values, fits, narrowing
+from kvlint.runtime_checks.launches.bounds import (
+    Bounds,
+    Conditions,
+    Range,
+    Values,
+    conditions_of,
+    fits,
+    narrowing,
+)
 from kvlint.runtime_checks.launches.launch import Launch, Memory
 from kvlint.runtime_checks.launches.points import Point, Search
 from kvlint.runtime_checks.launches.reading import Contract
@@ -36,19 +44,24 @@ class _Settled:
     access: Access
     narrow: tuple[Term, ...]
     bounds: Bounds
+    conditions: Conditions
     search: Search
+    integers: frozenset[str]
     undecided: int = 0
 
     @classmethod
     def of(cls, access: Access) -> "_Settled":
         narrow = tuple(term for term in below([access.offset]) if term.narrow)
         roots = [access.offset, *access.when]
-        return cls(access, narrow, Bounds(roots), Search([access.offset], access.when))
+        search = Search([access.offset], access.when)
+        integers = integers_in(access.offset)
+        conditions = conditions_of(access.when)
+        return cls(access, narrow, Bounds(roots), conditions, search, integers)
 
     def ranges(self, values: Values) -> Mapping[int, Range | None]:
         """What is so where the access is made; nothing, where it never is."""
         found = self.bounds.of(values)
-        narrowed = narrowing(self.access.when, found)
+        narrowed = narrowing(self.conditions, found)
         if narrowed is None:
             return {}
         return self.bounds.of(values, narrowed=narrowed) if narrowed else found
@@ -176,6 +189,8 @@ class Rules:
         access = settled.access
         if inside(access, known[access.offset.number], memory):
             return None
+        if launch.crosses(access.argument, settled.integers):
+            return None
         last = memory.past - access.width
         for upwards, beyond in ((True, last), (False, memory.before)):
 
@@ -204,6 +219,11 @@ class Rules:
             settled.undecided += 1
             self.undecided += 1
         return point
+
+
+def integers_in(term: Term) -> frozenset[str]:
+    """The arguments that it is made of."""
+    return frozenset(part.value for part in below([term]) if part.op == "argument")
 
 
 def inside(access: Access, range_: Range | None, memory: Memory) -> bool:

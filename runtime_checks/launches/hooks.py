@@ -45,7 +45,7 @@ class Compiled:
                 with policy.contained(CHECK):
                     kernel = self._met(compiled)
             if kernel is not None:
-                look(kernel, grid, args)
+                look(kernel, grid, args, stream)
             return original(compiled, grid, stream, *args)
 
         return launch_metadata

@@ -1,6 +1,6 @@
 """A launch of a kernel, as the checks see it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kvlint.runtime_checks.launches.bounds import Values
@@ -46,3 +46,11 @@ class Launch:
     kernel: str
     memory: Mapping[str, Memory]
     values: Values
+
+    def crosses(self, argument: str, names: Iterable[str]) -> bool:
+        """Whether one of these integers is the way from the argument to another one, in bytes or
+        elements: what is reached then is meant to be, by whose address whatsoever."""
+        begun = self.memory[argument]
+        ways = {self.values.arguments.get(name) for name in names}
+        apart = [m.address - begun.address for m in self.memory.values() if m.begin != begun.begin]
+        return any(way in ways or way // begun.element_size in ways for way in apart)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
-from kvlint.runtime_checks.launches.bounds import Bounds, Range, Values, narrowing
+from kvlint.runtime_checks.launches.bounds import Bounds, Range, Values, conditions_of, narrowing
 from kvlint.runtime_checks.launches.terms import Term, apply, wrapped
 
 TRIES: Final = 400
@@ -32,6 +32,7 @@ class Search:
     def __init__(self, roots: Sequence[Term], conditions: Sequence[Term]) -> None:
         self._bounds = Bounds([*roots, *conditions])
         self._conditions = tuple(conditions)
+        self._narrowing = conditions_of(conditions)
         self._variables = [term for term in self._bounds.tape if term.op == "variable"]
 
     def find(
@@ -53,7 +54,7 @@ class Search:
                 return None
             _, _, box = heapq.heappop(left)
             found = self._bounds.of(values, box)
-            narrowed = narrowing(self._conditions, found)
+            narrowed = narrowing(self._narrowing, found)
             if narrowed is None:
                 continue
             if narrowed:

@@ -38,8 +38,13 @@ class Watch:
         self._looking = 0
         self._one_in = ONE_IN.get(policy.mode, 64)
 
-    def look(self, kernel: Kernel, grid: Any, arguments: Sequence[Any]) -> None:
-        """Before a launch. Raises `Violation` where the mode raises."""
+    def look(
+        self, kernel: Kernel, grid: Any, arguments: Sequence[Any], stream: int | None = None
+    ) -> None:
+        """Before a launch. Raises `Violation` where the mode raises.
+
+        stream  of a GPU, that it is launched on
+        """
         if kernel.own or not self._policy.armed(CHECK):
             return
         # This is on the way of every launch: a context manager would be a tenth of its cost.
@@ -49,7 +54,7 @@ class Watch:
             kernel.launches += 1
             if known == () and not kernel.tables and not self._looking:
                 return
-            violation = self._looked(kernel, key, grid, arguments)
+            violation = self._looked(kernel, key, grid, arguments, stream)
         except Exception as error:
             self._policy.fault(CHECK, error)
             return
@@ -57,7 +62,12 @@ class Watch:
             raise violation
 
     def _looked(
-        self, kernel: Kernel, key: Key, grid: Any, arguments: Sequence[Any]
+        self,
+        kernel: Kernel,
+        key: Key,
+        grid: Any,
+        arguments: Sequence[Any],
+        stream: int | None,
     ) -> Violation | None:
         launch: Launch | None = None
         known = kernel.verdicts.get(key)
@@ -69,7 +79,8 @@ class Watch:
         if violation is None and kernel.tables:
             # The interpreter is slower than this by far.
             if not kernel.compiled or kernel.launches % self._one_in == 1 % self._one_in:
-                self._look_up(kernel, launch or kernel.launch(grid, arguments), arguments)
+                seen = launch or kernel.launch(grid, arguments)
+                self._look_up(kernel, seen, arguments, stream)
         if self._looking:
             self._late.drain()
         if self._owed is not None:
@@ -103,15 +114,15 @@ class Watch:
 
     # Indices on the device.
 
-    def _look_up(self, kernel: Kernel, launch: Launch, arguments: Sequence[Any]) -> None:
+    def _look_up(
+        self, kernel: Kernel, launch: Launch, arguments: Sequence[Any], stream: int | None
+    ) -> None:
         torch = sys.modules.get("torch")
         if torch is None or not self._policy.armed(TABLES):
             return
         with self._policy.contained(TABLES):
             tensors = kernel.tensors(arguments)
-            on_device = any(tensor.is_cuda for tensor in tensors.values())
-            if on_device and torch.cuda.is_current_stream_capturing():
-                # It would be made part of the graph, and its answer read only once.
+            if not all(_in_order(torch, tensor, stream) for tensor in tensors.values()):
                 return
             stack = _caller()
             with torch.no_grad():
@@ -136,6 +147,17 @@ class Watch:
     def at_exit(self) -> None:
         """What the device has answered since the last launch."""
         self._late.drain()
+
+
+def _in_order(torch: Any, tensor: Any, stream: int | None) -> bool:
+    """Whether what is asked of the tensor now is done right before the launch, and once: in a
+    graph that is captured it would be done again and again, and nobody would ask what came out."""
+    if not tensor.is_cuda:
+        return True
+    if tensor.device.index != torch.cuda.current_device():
+        return False
+    current = torch.cuda.current_stream()
+    return stream in (None, current.cuda_stream) and not torch.cuda.is_current_stream_capturing()
 
 
 def _caller() -> Stack:

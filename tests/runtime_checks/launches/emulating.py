@@ -118,14 +118,15 @@ def touched(source, arguments, grid, kind):
     return found
 
 
-def contract_of(source, names, pointers=("x",), constants=(), **scope):
+def contract_of(source, names, pointers=("x",), constants=(), element="bf16"):
     """Of the function `k`, with integers of 32 bits for all its other parameters."""
     terms = Terms()
     functions = {node.name: node for node in ast.parse(source).body}
-    known = dict(scope)
+    known: dict[str, object] = {}
     known |= {name: Function(node, Given(known)) for name, node in functions.items()}
-    zero, element = terms.number(0, "i64"), Element("other", WIDTH)
-    arguments = {name: Pointer(name, zero, element) for name in pointers}
+    zero, pointed = terms.number(0, "i64"), Element.named(element)
+    assert pointed is not None
+    arguments = {name: Pointer(name, zero, pointed) for name in pointers}
     arguments |= {name: Number(terms.argument(name, "i32")) for name in names}
     arguments |= {name: Number(terms.number(value)) for name, value in constants}
     return read(Function(functions["k"], Given(known), "kernels.py"), arguments, terms)

@@ -43,6 +43,15 @@ def k(x, y, WIDE):
     assert spans(source, pointers=("x", "y"), constants=[("WIDE", 0)]) == {"y": (0, 2)}
 
 
+def test_what_is_not_chosen_is_not_loaded():
+    source = """
+def k(x, n):
+    a = tl.load(x + 100) if n > 3 else tl.load(x + n)
+"""
+    assert spans(source, {"n": 3}) == {"x": (6, 8)}
+    assert spans(source, {"n": 4}) == {"x": (200, 202)}
+
+
 def test_what_returns_early_goes_no_further():
     source = """
 def k(x, n):
@@ -111,6 +120,34 @@ def k(x, n):
     assert spans(source, {"n": 100}) == {"x": (0, 616)}
 
 
+def test_one_tensor_may_be_reached_by_the_address_of_another():
+    contract = contract_of("def k(x, n):\n    tl.load(x + n)\n", {"n": 0})
+    memory = {
+        "x": Memory(BASE, BASE, BASE + 8, WIDTH),
+        "y": Memory(BASE + 64, BASE + 64, BASE + 72, WIDTH),
+    }
+    for n, found in ((32, 0), (33, 1)):
+        launch = Launch("k", memory, Values({"n": n}, (1, 1, 1)))
+        assert len(Rules(contract).breaches(launch)) == found
+
+
+@pytest.mark.parametrize("changed", ["tl.store(x, 1)", "tl.atomic_add(x, 1)"])
+def test_numbers_that_the_kernel_changes_are_not_looked_at(changed):
+    source = "def k(x, y, n):\n    {}\n    tl.load(y + tl.load(x))\n"
+    how = {"pointers": ("x", "y"), "element": "i32"}
+    (table,) = tables_of(contract_of(source.format("pass"), {"n": 1}, **how))
+    assert table.reads == {"x"}
+    memory = {name: Memory(BASE, BASE, BASE + 8, 4) for name in "xy"}
+    launch = Launch("k", memory, Values({"n": 1}, (1, 1, 1)))
+    (same,) = tables_of(contract_of(source.format(changed), {"n": 1}, **how))
+    assert (table.changes(launch), same.changes(launch)) == (False, True)
+
+
+def test_a_ticket_is_no_index_that_can_be_looked_up():
+    source = "def k(x, n):\n    tl.store(x + tl.atomic_add(x, 1), 0)\n"
+    assert not tables_of(contract_of(source, {"n": 1}, element="i32"))
+
+
 @pytest.mark.parametrize(
     "index",
     ["tl.sum(tl.load(x))", "tl.load(x).to(tl.int32)", "undefined(n)", "n.bit_length()", "n / 2"],
@@ -157,6 +194,15 @@ def k(x, n):
         assert [breach.code for breach in found] == ([] if fits else ["KV402"])
 
 
+def test_a_mask_that_overflows_lets_through_what_it_was_to_keep_out():
+    n = (1 << 31) - 1
+    contract = contract_of(MASKED, {"n": n}, constants=[("block", 1024)])
+    memory = {"x": Memory(BASE, BASE, BASE + (1 << 33), WIDTH)}
+    for programs, codes in ((1 << 21, []), ((1 << 21) + 1, ["KV402"])):
+        launch = Launch("k", memory, Values({"n": n}, (programs, 1, 1)))
+        assert [breach.code for breach in Rules(contract).breaches(launch)] == codes
+
+
 def test_a_tensor_that_reaches_out_of_its_storage_is_told():
     from kvlint.runtime_checks.launches.watch import outside
 
@@ -166,3 +212,25 @@ def test_a_tensor_that_reaches_out_of_its_storage_is_told():
     breach = outside(Launch("k", {"x": short}, Values({}, (1, 1, 1))), "x")
     assert breach is not None
     assert "reaches to byte 40 of its storage, which has 39 bytes" in breach.message
+
+
+def test_looking_up_what_is_loaded_asks_nothing_of_the_device():
+    torch = pytest.importorskip("torch", reason="the wheel torch is missing (a CPU build)")
+    source = """
+def k(x, y, n):
+    at = tl.program_id(0) * 4 + tl.arange(0, 4)
+    slot = tl.load(x + at, mask=at < n, other=0)
+    row = tl.where(slot < 0, 0, tl.minimum(slot, 77) % 9)
+    tl.load(y + row[:, None] * n + tl.arange(0, 16)[None, :], mask=(at < n)[:, None])
+"""
+    (table,) = tables_of(contract_of(source, {"n": 1}, pointers=("x", "y"), element="i32"))
+    memory = {
+        "x": Memory(BASE, BASE, BASE + 400, 4),
+        "y": Memory(2 * BASE, 2 * BASE, 2 * BASE + 400, 4),
+    }
+    launch = Launch("k", memory, Values({"n": 20}, (5, 1, 1)))
+    # A tensor of this device has no values: whoever wants one fails.
+    tensors = {name: torch.empty(100, dtype=torch.int32, device="meta") for name in "xy"}
+    answers = table.count(torch, launch, tensors)
+    assert answers.shape == (6,)
+    assert answers.is_meta
