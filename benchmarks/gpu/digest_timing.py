@@ -15,7 +15,6 @@ if not torch.cuda.is_available():
 import triton
 import triton.language as tl
 
-from kvlint.runtime_checks.digests.device import weights_on
 from kvlint.runtime_checks.digests.kernels import digest_pages
 from kvlint.runtime_checks.digests.launches import Form, launch_of
 from kvlint.runtime_checks.digests.pages import Pages
@@ -110,7 +109,6 @@ class Kernel:
         self._grid = (launch.programs, 1, 1)
         self._arguments = (
             torch.from_numpy(table).to(GPU),
-            weights_on(torch.device(GPU, 0), SEED, max(1, lanes)),
             self.found,
             launch.tiles,
             form.slots,
@@ -119,7 +117,7 @@ class Kernel:
             lanes,
             launch.split,
             form.stages,
-            form.tabled,
+            form.passes,
         )
         self._compiled = digest_pages[self._grid](*self._arguments, num_warps=form.warps)
         torch.cuda.synchronize()

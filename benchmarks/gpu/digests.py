@@ -237,7 +237,7 @@ def of_goals(
 # Forms side by side.
 
 PAGES_ALONE = [
-    Form(1, words, warps, stages, tabled=tabled)
+    Form(1, words, warps, stages)
     for words, warps, stages in (
         (512, 4, 1),
         (1024, 4, 3),
@@ -245,40 +245,40 @@ PAGES_ALONE = [
         (2048, 4, 4),
         (2048, 8, 4),
     )
-    for tabled in (False, True)
 ]
 PARTS = [Form(1, 2048, 4, 3, 36864), Form(1, 2048, 8, 4, 36864)]
 TILES = [
-    Form(slots, words, warps, stages, tabled=tabled)
-    for slots, words, warps in (
-        (16, 32, 2),
-        (16, 32, 4),
-        (32, 32, 2),
-        (32, 32, 4),
-        (8, 64, 2),
-        (16, 64, 2),
-        (16, 64, 4),
-        (4, 128, 2),
-        (8, 128, 4),
-        (4, 256, 4),
-        (2, 512, 2),
-        (4, 512, 4),
+    Form(slots, words, warps, stages)
+    for slots, words, warps, stages in (
+        (32, 32, 4, 1),
+        (8, 64, 2, 1),
+        (4, 128, 1, 1),
+        (4, 128, 2, 1),
+        (4, 128, 2, 2),
+        (8, 128, 2, 1),
+        (2, 512, 2, 2),
     )
+]
+OFTEN = [
+    Form(slots, words, warps, stages, passes=passes)
+    for slots, warps in ((1, 1), (2, 1), (4, 1), (2, 2), (4, 2), (4, 4))
     for stages in (1, 2)
-    for tabled in (False, True)
+    for passes in (4, 16)
+    for words in (512, 1024)
 ]
 
 
 def sweep(clock: Clock, shapes: Iterable[Shape]) -> Iterable[str]:
     for shape in shapes:
         memory = Memory(shape)
-        forms = TILES + PAGES_ALONE if shape.length < 16384 else PAGES_ALONE
+        often = [form for form in OFTEN if shape.length // 4 <= form.words < shape.length // 2]
+        forms = TILES + often if shape.length < 8192 else PAGES_ALONE
         forms = [*forms, *PARTS] if shape is MLA else forms
         read = clock.medians({str(at): run for at, run in enumerate(memory.read())})
         ceiling = rate(shape.bytes, min(read.values()))
         yield f"\n{shape.name}: read in one piece {ceiling:.2f} TB/s"
         yield (
-            "  slots words warps stages   part tabled: plain, digest, 128 bits in TB/s; digest of "
+            "  slots words warps stages   part passes: plain, digest, 128 bits in TB/s; digest of "
             "plain, of read"
         )
         lines = []
@@ -292,7 +292,7 @@ def sweep(clock: Clock, shapes: Iterable[Shape]) -> Iterable[str]:
                 (
                     times[1],
                     f"  {form.slots:5} {form.words:5} {form.warps:5} {form.stages:6} {part:6} "
-                    f"{form.tabled!s:>6}: {times[0]:.2f} {times[1]:.2f} {times[2]:.2f}  "
+                    f"{form.passes:6}: {times[0]:.2f} {times[1]:.2f} {times[2]:.2f}  "
                     f"{times[1] / times[0]:.3f} {times[1] / ceiling:.3f}",
                 )
             )

@@ -7,7 +7,7 @@ here waits for the device before somebody asks for the digests.
 import threading
 from collections import defaultdict, deque
 from contextlib import nullcontext, suppress
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -18,13 +18,12 @@ from kvlint.runtime_checks.digests.launches import (
     MIDDLE,
     MOST_PROGRAMS,
     SMALL,
-    TABLED_WORDS,
     Form,
     Launch,
     launch_of,
 )
 from kvlint.runtime_checks.digests.pages import Pages, pages_at
-from kvlint.runtime_checks.digests.reference import Digests, seeds, weights
+from kvlint.runtime_checks.digests.reference import Digests
 
 _LEAST: Final = 1024
 
@@ -140,14 +139,14 @@ def start(
     if launch.programs > MOST_PROGRAMS:
         raise UnreadableError(f"{launch.pages} pages are too many for one launch")
     if where.type == "cpu":
-        return OnDevice(_launched(torch, where, launch, seed, lanes), pages, lanes)
+        return OnDevice(_launched(torch, where, launch, lanes), pages, lanes)
     there = (
         nullcontext() if torch.cuda.current_device() == where.index else torch.cuda.device(where)
     )
     with there:
         if _capturing(torch):
             raise UnreadableError("no digests while a CUDA graph is captured on the current stream")
-        return OnDevice(_launched(torch, where, launch, seed, lanes), pages, lanes)
+        return OnDevice(_launched(torch, where, launch, lanes), pages, lanes)
 
 
 def prepare(index: int = 0, seed: int = 0, lanes: int = 1) -> None:
@@ -162,35 +161,25 @@ def prepare(index: int = 0, seed: int = 0, lanes: int = 1) -> None:
             start(page, seed, lanes, form=form).digests()
 
 
-def _launched(torch: Any, device: Any, launch: Launch, seed: int, lanes: int) -> Workspace:
+def _launched(torch: Any, device: Any, launch: Launch, lanes: int) -> Workspace:
     workspace = _WORKSPACES.take(torch, device, launch, lanes)
     launch.write(workspace.numbers)
     workspace.table.copy_(workspace.staged, non_blocking=True)
     if launch.split:
         workspace.found.zero_()
     if launch.programs:
-        tabled = launch.form.tabled
-        looked_up = weights_on(device, seed, lanes) if tabled else workspace.table
-        _run(workspace, looked_up, launch, lanes)
+        _run(workspace, launch, lanes)
     workspace.result.copy_(workspace.found, non_blocking=True)
     if workspace.done is not None:
         workspace.done.record()
     return workspace
 
 
-@lru_cache(16)
-def weights_on(device: Any, seed: int, lanes: int) -> Any:
-    """(lanes, TABLED_WORDS) on the device. Made once, which waits for the copy."""
-    each = [weights(0, TABLED_WORDS, lane).view(np.int64) for lane in seeds(seed, lanes)]
-    return _torch().from_numpy(np.stack(each)).to(device)
-
-
-def _run(workspace: Workspace, looked_up: Any, launch: Launch, lanes: int) -> None:
+def _run(workspace: Workspace, launch: Launch, lanes: int) -> None:
     form = launch.form
     key = workspace.device, form, launch.align, lanes, launch.split
     arguments = (
         workspace.table,
-        looked_up,
         workspace.found,
         launch.tiles,
         form.slots,
@@ -199,7 +188,7 @@ def _run(workspace: Workspace, looked_up: Any, launch: Launch, lanes: int) -> No
         lanes,
         launch.split,
         form.stages,
-        form.tabled,
+        form.passes,
     )
     # Triton looks at every argument anew to find what it compiled; this is half the time.
     compiled = _COMPILED.get(key)

@@ -21,7 +21,6 @@ _LENGTH = tl.constexpr(launches.LENGTH)
 _FIRST = tl.constexpr(launches.FIRST)
 _COUNT = tl.constexpr(launches.COUNT)
 _BEGIN = tl.constexpr(launches.BEGIN)
-_TABLED_WORDS = tl.constexpr(launches.TABLED_WORDS)
 _PAGES_AT = tl.constexpr(launches.PAGES_AT)
 _WORDS_BEFORE = tl.constexpr(launches.WORDS_BEFORE)
 
@@ -55,7 +54,6 @@ def _words_at(begins, columns, begin, length, there, ALIGN: tl.constexpr):
 @triton.jit(do_not_specialize=["tiles"])
 def digest_pages(
     table,
-    weights,
     found,
     tiles,
     SLOTS: tl.constexpr,
@@ -64,32 +62,32 @@ def digest_pages(
     LANES: tl.constexpr,
     SPLIT: tl.constexpr,
     STAGES: tl.constexpr,
-    TABLED: tl.constexpr,
+    PASSES: tl.constexpr,
 ):
     """A digest of each page of `table`, which is a `launches.Launch`'s.
 
     table  int64, as `Launch.write` writes it
-    weights  (LANES, TABLED_WORDS) int64, of each lane, where TABLED; else whatever
     found  (LANES, pages) int64: the digests; where SPLIT, 0 before
     tiles  programs of each row; the grid is (rows * tiles,)
     ALIGN  what divides every address and length: 16, 4 or 1
     LANES  1 or 2. With 0 it is a plain sum of the words: what any kernel of this shape takes to
            read them
     STAGES how many reads of a page are under way at a time; 1 leaves it to other programs
-    TABLED whether weights are looked up; no page is longer than the table, or in parts
+    PASSES how many times SLOTS pages a program takes; more than once only pages of WORDS at most,
+           whose weights it then computes once
     """
     program = tl.program_id(0)
     row = table + (program // tiles + 1) * _COLUMNS
-    at = (program % tiles) * SLOTS
+    at = (program % tiles) * (SLOTS * PASSES)
     count = tl.load(row + _COUNT)
     if at >= count:
         return
-    lines = at + tl.arange(0, SLOTS)
-    there = lines < count
-    slots = tl.load(table + tl.load(row + _FIRST) + lines, mask=there, other=0)
-    begins = tl.load(row + _BASE) + slots * tl.load(row + _STRIDE)
+    base, stride = tl.load(row + _BASE), tl.load(row + _STRIDE)
+    slots_at = table + tl.load(row + _FIRST)
     length = tl.load(row + _LENGTH).to(tl.int32)
     before = tl.load(row + _WORDS_BEFORE).to(tl.uint32)
+    places = found + tl.load(row + _BEGIN)
+    second = places + tl.load(table + _PAGES_AT)
     key = tl.load(table).to(tl.uint32) * 2
     later = tl.load(table + 1).to(tl.uint32) * 2
     if LANES == 2:
@@ -101,31 +99,45 @@ def digest_pages(
     groups = (tl.arange(0, WORDS // GROUP) * GROUP)[None, :, None]
     lane = groups + tl.arange(0, GROUP)[None, None, :]
     odd = ((lane.to(tl.uint32) + before) * 2 + 1) * _A + key
-    total = tl.zeros((SLOTS, WORDS // GROUP), tl.uint64)
-    second_total = total
-    for first in tl.range(0, (length + 3) // 4, WORDS, num_stages=STAGES):
-        words = _words_at(
-            begins, first + lane, first + groups, length, there[:, None, None], ALIGN
-        ).to(tl.uint64)
-        if LANES == 0:
-            total += tl.sum(words, axis=2)
-        else:
-            if TABLED:  # noqa: SIM108 (only one of the two is compiled)
-                own = tl.load(weights + first + lane).to(tl.uint64)
+    if PASSES > 1:
+        weights = _weights(odd, later)
+        if LANES == 2:
+            second_weights = _weights(odd + (second_key - key), second_later)
+        for start in tl.range(at, at + SLOTS * PASSES, SLOTS, num_stages=STAGES):
+            lines = start + tl.arange(0, SLOTS)
+            there = lines < count
+            begins = base + tl.load(slots_at + lines, mask=there, other=0) * stride
+            words = _words_at(begins, lane, groups, length, there[:, None, None], ALIGN).to(
+                tl.uint64
+            )
+            if LANES == 0:  # noqa: SIM108 (only one of the two is compiled)
+                total = tl.sum(words, axis=2)
             else:
-                own = _weights(odd, later)
-            total += tl.sum(words * own, axis=2)
+                total = tl.sum(words * weights, axis=2)
+            _put(places + lines, total, there, False)
             if LANES == 2:
-                if TABLED:
-                    other = tl.load(weights + _TABLED_WORDS + first + lane).to(tl.uint64)
-                else:
-                    other = _weights(odd + (second_key - key), second_later)
-                second_total += tl.sum(words * other, axis=2)
-            odd += (2 * WORDS * _A) & 0xFFFFFFFF
-    places = found + tl.load(row + _BEGIN) + lines
-    _put(places, total, there, SPLIT)
-    if LANES == 2:
-        _put(places + tl.load(table + _PAGES_AT), second_total, there, SPLIT)
+                _put(second + lines, tl.sum(words * second_weights, axis=2), there, False)
+    else:
+        lines = at + tl.arange(0, SLOTS)
+        there = lines < count
+        begins = base + tl.load(slots_at + lines, mask=there, other=0) * stride
+        total = tl.zeros((SLOTS, WORDS // GROUP), tl.uint64)
+        second_total = total
+        for first in tl.range(0, (length + 3) // 4, WORDS, num_stages=STAGES):
+            words = _words_at(
+                begins, first + lane, first + groups, length, there[:, None, None], ALIGN
+            ).to(tl.uint64)
+            if LANES == 0:
+                total += tl.sum(words, axis=2)
+            else:
+                total += tl.sum(words * _weights(odd, later), axis=2)
+                if LANES == 2:
+                    weights = _weights(odd + (second_key - key), second_later)
+                    second_total += tl.sum(words * weights, axis=2)
+                odd += (2 * WORDS * _A) & 0xFFFFFFFF
+        _put(places + lines, total, there, SPLIT)
+        if LANES == 2:
+            _put(second + lines, second_total, there, SPLIT)
 
 
 @triton.jit

@@ -17,8 +17,6 @@ from kvlint.runtime_checks.regions import Integers
 COLUMNS: Final = 8
 BASE, STRIDE, LENGTH, WORDS_BEFORE, FIRST, COUNT, BEGIN = range(7)
 PAGES_AT: Final = 4
-# Of the longest page whose weights may be looked up.
-TABLED_WORDS: Final = 4096
 MOST_PROGRAMS: Final = (1 << 31) - 1
 # Programs that end at once, since their row has fewer slots than another, cost next to nothing.
 _IDLE: Final = 4096
@@ -33,8 +31,7 @@ class Form:
     warps  32 threads each
     stages reads of a page that are under way at a time
     part   bytes of a page that one program reads at most, a multiple of `words`
-    tabled whether the weights are looked up, not computed: where a program has few pages of few
-           words, computing them takes longer than reading those
+    passes how many times `slots` pages a program takes; only once where one is longer than `words`
     """
 
     slots: int
@@ -42,11 +39,11 @@ class Form:
     warps: int
     stages: int = 1
     part: int = 1 << 18
-    tabled: bool = False
+    passes: int = 1
 
 
-SMALL: Final = Form(slots=16, words=32, warps=2, tabled=True)
-MIDDLE: Final = Form(slots=4, words=256, warps=4, tabled=True)
+SMALL: Final = Form(slots=32, words=32, warps=4)
+MIDDLE: Final = Form(slots=2, words=512, warps=2, stages=2)
 LARGE: Final = Form(slots=1, words=2048, warps=4, stages=3)
 
 
@@ -115,6 +112,7 @@ def launch_of(pages: Pages, seed: int, lanes: int = 1, form: Form | None = None)
     # microseconds.
     plan = _plan(pages.bases.tobytes(), pages.strides.tobytes(), pages.lengths.tobytes(), form)
     form, regions = plan.form, plan.regions
+    each = form.slots * form.passes
     firsts, counts = pages.firsts, pages.counts
     ends = counts.cumsum()
     total = int(ends[-1]) if len(ends) else 0
@@ -123,16 +121,16 @@ def launch_of(pages: Pages, seed: int, lanes: int = 1, form: Form | None = None)
     if plan.blocks is not None:
         firsts, counts, ends = firsts[plan.blocks], counts[plan.blocks], ends[plan.blocks]
         work = int(counts.sum())
-    if most * len(regions) > 2 * work + _IDLE * form.slots:
+    if most * len(regions) > 2 * work + _IDLE * each:
         most = -(-work // len(regions))
-        most += -most % form.slots
+        most += -most % each
         which, before = _cut(-(-counts // most))
         regions, before = regions[which], before * most
         ends = ends[which] - counts[which] + before
         firsts, counts = firsts[which] + before, np.minimum(counts[which] - before, most)
         ends += counts
     align = plan.align if plan.align else _align_of_all(pages) if total else 1
-    keys, tiles = _keys(seed, lanes), -(-most // form.slots)
+    keys, tiles = _keys(seed, lanes), -(-most // each)
     return Launch(
         regions,
         firsts,
@@ -165,8 +163,8 @@ def _plan(bases: bytes, strides: bytes, lengths: bytes, form: Form | None) -> _P
     regions = np.stack((*columns, np.zeros(len(columns[0]), np.int64)), axis=1)
     longest = int(columns[2].max(initial=0))
     form = form_of(longest) if form is None else form
-    if form.tabled and longest > min(form.part, TABLED_WORDS * WORD):
-        form = replace(form, tabled=False)
+    if longest > form.words * WORD:
+        form = replace(form, passes=1)
     align = _aligned(int(np.bitwise_or.reduce(regions, axis=None)))
     if align < WORD and not (columns[2] % WORD).any():
         align = 0
