@@ -64,17 +64,22 @@ class Worker:
             raise RuntimeError("a transfer was over before its peer had been asked")
 
     def finish(self, handle, room):
-        """Wait until the pages are there, and the peer has been told. Raises TimeoutError after
-        30 s."""
-        end = time.monotonic() + 30
-        try:
-            while self.agent.check_xfer_state(handle) != "DONE" or room not in self.peer.arrived:
+        """Wait until the pages are there, and the peer has been told: whatever is said meanwhile,
+        memory is not given back under a transfer. Raises the first of that, then, and TimeoutError
+        after 30 s."""
+        end, done, said = time.monotonic() + 30, False, None
+        while not done or room not in self.peer.arrived:
+            try:
+                done = done or self.agent.check_xfer_state(handle) == "DONE"
                 for messages in self.peer.agent.get_new_notifs().values():
                     self.peer.arrived |= {message.decode() for message in messages}
-                if time.monotonic() > end:
-                    raise TimeoutError(f"the transfer of {room} is not done after 30 s")
-        finally:
-            self.agent.release_xfer_handle(handle)
+            except RuntimeError as error:
+                said = said or error
+            if time.monotonic() > end:
+                raise TimeoutError(f"the transfer of {room} is not done after 30 s")
+        self.agent.release_xfer_handle(handle)
+        if said is not None:
+            raise said
 
     def close(self):
         for descriptors in self.registered:

@@ -19,9 +19,9 @@ ROOT = Path(__file__).parents[2]
 SERVE = "examples.index_k_bf16.serve"
 
 
-def serve(*arguments):
+def serve(*arguments, how=("-m", SERVE)):
     return subprocess.run(
-        [sys.executable, "-m", SERVE, *map(str, arguments)],
+        [sys.executable, *how, *map(str, arguments)],
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -138,6 +138,33 @@ def test_one_fault_is_shown_in_words_and_leaves_a_report(tmp_path):
     shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert shown.returncode == 1
     assert "page-reused" in shown.stdout
+
+
+# Read some time after they were begun, as those of a GPU are.
+LATE = """
+import sys, time
+from examples.index_k_bf16 import serve
+from kvlint.runtime_checks.digests import digester
+
+class Late(digester.Read):
+    def __init__(self, found):
+        super().__init__(found)
+        object.__setattr__(self, "there", time.monotonic() + 0.05)
+
+    def ready(self):
+        return time.monotonic() > self.there
+
+digester.Read = Late
+sys.exit(serve.main())
+"""
+
+
+def test_digests_that_come_late_name_the_same(played):
+    faults = ("none", "early-read", "reused-page", "wrong-page")
+    done = serve("--dtype", "bf16", "--fault", *faults, how=("-c", LATE))
+    assert done.returncode == 70, done.stderr
+    found = sorted(" ".join(line.split()) for line in done.stdout.splitlines()[2:])
+    assert found == sorted(line for fault in faults for line in played(fault)[0])
 
 
 def test_in_fp8_a_page_has_as_many_bytes_as_the_transport_is_told():
