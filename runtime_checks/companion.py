@@ -144,6 +144,8 @@ class Companion:
             self._pools = Pools(self.policy, self.settings)
             self._pools.registered = self._registered_by
             self._pools.agent_of = self._agent_of
+            if self.settings.mode.reads:
+                self._pools.stages = lambda: self.stages
             if self.settings.capture is not None:
                 from kvlint.runtime_checks.capture import Capture
 

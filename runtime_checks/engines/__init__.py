@@ -31,6 +31,7 @@ ADAPTERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "sglang.srt.mem_cache.qsa_kv_pool",
             "sglang.srt.mem_cache.unified_memory_pool",
             "sglang.srt.mem_cache.memory_pool_host",
+            "sglang.srt.mem_cache.pool_host.base",
             "sglang.srt.mem_cache.pool_host.dsa",
             "sglang.srt.mem_cache.pool_host.mamba",
             "sglang.srt.mem_cache.pool_host.mha",

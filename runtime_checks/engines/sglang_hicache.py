@@ -8,38 +8,26 @@ device. What is read of indices on the host is read in every mode.
 
 import functools
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 from weakref import WeakKeyDictionary, ref
 
 from kvlint.runtime_checks.checks import COPY_LENGTHS, Breach, Place
-from kvlint.runtime_checks.engines.sglang_pools import rows_of_page
+from kvlint.runtime_checks.engines.sglang_host_buffers import Pair, name_of, pairs_of, rows_of
+from kvlint.runtime_checks.engines.sglang_host_pages import HostPages
 from kvlint.runtime_checks.hooking import Hooks
 from kvlint.runtime_checks.pools.claims import Claim, Pool
 from kvlint.runtime_checks.pools.copies import INTEGERS, Copy, End, faults
 from kvlint.runtime_checks.pools.tensors import Tensor, is_tensor
 from kvlint.runtime_checks.pools.watching import Pools
+from kvlint.runtime_checks.regions import Integers
+from kvlint.runtime_checks.stages.copying import Copies
 
 _BACKUP: Final = "backup_from_device_all_layer"
 _LOAD: Final = "load_to_device_per_layer"
-METHODS: Final = (_BACKUP, _LOAD)
+_FREE: Final = ("free", "clear")
+METHODS: Final = (_BACKUP, _LOAD, *_FREE)
 
-# The host's buffers, layer by layer; those of the device, where the host pool keeps them; and where
-# they are else, in the device's pool; and what they hold.
-_BUFFERS: Final = (
-    ("k_data_refs", ("device_k_buffers",), "k_buffer", "key"),
-    ("v_data_refs", ("device_v_buffers",), "v_buffer", "value"),
-    ("data_refs", ("device_kv_buffers", "device_buffers", "device_page_views"), "kv_buffer", "kv"),
-    (
-        "index_k_data_refs",
-        ("packed_device_index_buffers",),
-        "index_k_with_scale_buffer",
-        "index key",
-    ),
-)
-# Host pools that keep the device's buffers by page.
-_BY_PAGE: Final = ("device_buffers", "device_page_views")
 _WHOLE: Final = ("direct", "kernel_ascend")
 _RUNS: Final = ("page_first_direct", "page_first_kv_split", "page_unified")
 
@@ -50,12 +38,32 @@ _inside = threading.local()
 _looked: "WeakKeyDictionary[Any, ref[Pools]]" = WeakKeyDictionary()
 
 
+_pages: "WeakKeyDictionary[Pools, HostPages]" = WeakKeyDictionary()
+
+
 def install(owner: type, label: str, hooks: Hooks, pools: Pools) -> None:
-    for method in METHODS:
-        hooks.put(label, owner, method, functools.partial(_copying, pools, method), optional=True)
+    pages = _pages_of(pools)
+    for method in (_BACKUP, _LOAD):
+        make = functools.partial(_copying, pools, pages, method)
+        hooks.put(label, owner, method, make, optional=True)
+    if pages.wanted and hasattr(owner, _BACKUP):
+        for method in _FREE:
+            make = functools.partial(_freeing, pools, pages)
+            hooks.put(label, owner, method, make, optional=True)
+        pages.watched.add(owner)
 
 
-def _copying(pools: Pools, method: str, original: Callable[..., Any]) -> Callable[..., Any]:
+def _pages_of(pools: Pools) -> HostPages:
+    """One for all classes of a process that is armed."""
+    known = _pages.get(pools)
+    if known is None:
+        known = _pages[pools] = HostPages(Copies(pools.stages))
+    return known
+
+
+def _copying(
+    pools: Pools, pages: HostPages, method: str, original: Callable[..., Any]
+) -> Callable[..., Any]:
     def copied(
         host: Any,
         /,
@@ -74,11 +82,50 @@ def _copying(pools: Pools, method: str, original: Callable[..., Any]) -> Callabl
                 _check(pools, method, host, device_pool, indices, backend)
         _inside.host = host
         try:
-            return original(host, device_pool, host_indices, device_indices, *args, **kwargs)
+            made = original(host, device_pool, host_indices, device_indices, *args, **kwargs)
         finally:
             _inside.host = outer
+        if outer is not host and pages.wanted:
+            with pools.policy.contained("copies"):
+                indices = host_indices, device_indices
+                _noted(pools, pages, method, host, device_pool, indices, (args, kwargs))
+        return made
 
     return copied
+
+
+def _noted(
+    pools: Pools,
+    pages: HostPages,
+    method: str,
+    host: Any,
+    device_pool: Any,
+    indices: tuple[Any, Any],
+    others: tuple[Sequence[Any], Mapping[str, Any]],
+) -> None:
+    """What the copy has moved, for the ledger of stages."""
+    if _resolves(host) or not all(map(is_tensor, indices)):
+        return
+    ours, theirs = (_numbers(one, pools.policy.mode.raises) for one in indices)
+    if ours is None or theirs is None:
+        return
+    if method == _BACKUP:
+        pages.written_back(host, device_pool, ours, theirs)
+    else:
+        args, kwargs = others
+        layer = kwargs.get("layer_id", args[0] if args else None)
+        if isinstance(layer, int):
+            pages.loaded_back(host, device_pool, ours, theirs, layer)
+
+
+def _freeing(pools: Pools, pages: HostPages, original: Callable[..., Any]) -> Callable[..., Any]:
+    def freed(host: Any, /, *args: Any, **kwargs: Any) -> Any:
+        with pools.policy.contained("copies"):
+            given = next(iter((*args, *kwargs.values())), None)
+            pages.freed(host, _numbers(given, reads_device=False) if is_tensor(given) else None)
+        return original(host, *args, **kwargs)
+
+    return freed
 
 
 def _check(
@@ -94,7 +141,7 @@ def _check(
     what = method, backend, *map(_version, indices)
     if _same_as_before(what, pools, host, device_pool, *indices):
         return
-    pairs, found = list(_pairs(host, device_pool)), list[Breach]()
+    pairs, found = list(pairs_of(host, device_pool)), list[Breach]()
     looked = _looked.get(host)
     first = looked is None or looked() is not pools
     if first:
@@ -127,36 +174,7 @@ def _backend(method: str, args: Sequence[Any], kwargs: Any) -> str:
     return str(kwargs.get("io_backend", args[at] if len(args) > at else ""))
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """Buffers of one thing, layer by layer, on the host and on the device.
-
-    by_page  whether a row is a page, whatever the sizes are
-    tokens   whether parts of a page are copied, too, where no whole pages are given
-    """
-
-    role: str
-    host: Sequence[Any]
-    device: Sequence[Any]
-    by_page: bool
-    tokens: bool
-
-
-def _pairs(host: Any, device_pool: Any) -> Iterator[_Pair]:
-    for name, kept, there, role in _BUFFERS:
-        ours = [one for one in getattr(host, name, None) or () if is_tensor(one)]
-        own = next((n for n in kept if getattr(host, n, None) is not None), None)
-        theirs = getattr(host, own) if own else getattr(device_pool, there, None)
-        if not isinstance(theirs, (list, tuple)):
-            theirs = ()
-        device = [one for one in theirs if is_tensor(one)]
-        if ours or device:
-            kept_by_page = own in _BY_PAGE
-            by_page = kept_by_page or role == "index key"
-            yield _Pair(role, ours, device, by_page, kept_by_page)
-
-
-def _host_pool(host: Any, pairs: Sequence[_Pair]) -> Pool:
+def _host_pool(host: Any, pairs: Sequence[Pair]) -> Pool:
     """What the copies take the host's buffers to be: one page after another. Layouts that put
     several layers into a page have no such regions."""
     size, page = getattr(host, "size", None), getattr(host, "page_size", None)
@@ -166,7 +184,7 @@ def _host_pool(host: Any, pairs: Sequence[_Pair]) -> Pool:
             if not buffer.is_contiguous() or not buffer.numel():
                 continue
             tensor = Tensor.of(buffer)
-            rows = _rows(tensor, size, page, pair.by_page)
+            rows = rows_of(tensor, size, page, pair.by_page)
             if rows is None:
                 continue
             name = f"host layer {layer} {pair.role}"
@@ -182,20 +200,12 @@ def _host_pool(host: Any, pairs: Sequence[_Pair]) -> Pool:
                     tensor=tensor,
                 )
             )
-    return Pool(_name(host), claims, tensors)
+    return Pool(name_of(host), claims, tensors)
 
 
-def _rows(tensor: Tensor, size: object, page: object, by_page: bool) -> int | None:
-    if by_page:
-        return 1
-    if not (isinstance(size, int) and isinstance(page, int) and tensor.shape):
-        return None
-    return rows_of_page(tensor.shape[0], size, page, page)
-
-
-def _unlike(host: Any, device_pool: Any, pairs: Sequence[_Pair]) -> Iterator[Breach]:
+def _unlike(host: Any, device_pool: Any, pairs: Sequence[Pair]) -> Iterator[Breach]:
     """The first layer of each thing whose pages are not of one size, or type, on both sides."""
-    name, page = _name(host), getattr(host, "page_size", None)
+    name, page = name_of(host), getattr(host, "page_size", None)
     if page != getattr(device_pool, "page_size", page) and not any(p.by_page for p in pairs):
         return
     for pair in pairs:
@@ -205,8 +215,8 @@ def _unlike(host: Any, device_pool: Any, pairs: Sequence[_Pair]) -> Iterator[Bre
             if not ours.numel() or not theirs.numel():
                 continue
             here, there = Tensor.of(ours), Tensor.of(theirs)
-            rows = _rows(here, getattr(host, "size", None), page, pair.by_page)
-            others = _rows(there, getattr(device_pool, "size", None), page, pair.by_page)
+            rows = rows_of(here, getattr(host, "size", None), page, pair.by_page)
+            others = rows_of(there, getattr(device_pool, "size", None), page, pair.by_page)
             if rows is None or others is None:
                 continue
             a, b = rows * here.reach(1), others * there.reach(1)
@@ -227,7 +237,7 @@ def _copy(
     host: Any,
     device_pool: Any,
     indices: tuple[Any, Any],
-    pairs: Sequence[_Pair],
+    pairs: Sequence[Pair],
     backend: str,
     reads_device: bool,
 ) -> Copy:
@@ -236,12 +246,12 @@ def _copy(
     page = (getattr(host, "page_size", None) or 1) * ranks
     layout = getattr(host, "layout", "")
     # What resolves indices by itself, as pools that move their pages about do, has other ranges.
-    own = "backup_from_device_all_layer_physical" in vars(type(host))
+    own = _resolves(host)
     size = getattr(host, "size", None)
     entries = size * ranks if isinstance(size, int) and pairs and not own else None
     there = None if own else _device_entries(host, device_pool, pairs)
     ends = [
-        _end(f"host {_name(host)}", indices[0], entries, reads_device),
+        _end(f"host {name_of(host)}", indices[0], entries, reads_device),
         _end("the device pool", indices[1], there and there * ranks, reads_device),
     ]
     tokens = any(p.tokens for p in pairs) and ends[0].count % page != 0
@@ -252,14 +262,46 @@ def _copy(
 
 
 def _end(name: str, indices: Any, entries: int | None, reads_device: bool) -> End:
-    dtype = str(indices.dtype).removeprefix("torch.")
-    read, where = None, indices.device.type
-    if dtype.startswith(INTEGERS) and (where == "cpu" or (reads_device and where != "meta")):
-        read = indices.detach().reshape(-1).cpu().numpy().astype("int64", copy=False)
-    return End(name, int(indices.numel()), dtype, entries, read)
+    read = _numbers(indices, reads_device)
+    return End(name, int(indices.numel()), _type(indices), entries, read)
 
 
-def _device_entries(host: Any, device_pool: Any, pairs: Sequence[_Pair]) -> int | None:
+def _resolves(host: Any) -> bool:
+    """Whether it has its own idea of what indices are."""
+    return "backup_from_device_all_layer_physical" in vars(type(host))
+
+
+def _type(indices: Any) -> str:
+    return str(indices.dtype).removeprefix("torch.")
+
+
+def _numbers(indices: Any, reads_device: bool) -> Integers | None:
+    """None where they are not integers, or not to be read where they are. What was read of a
+    device is kept for the next question, which is about the same copy."""
+    where = indices.device.type
+    if not _type(indices).startswith(INTEGERS) or where == "meta":
+        return None
+    if where == "cpu":
+        return _as_array(indices)
+    if not reads_device:
+        return None
+    if indices.is_inference():
+        return _as_array(indices)
+    kept: list[tuple[ref[Any], int, Integers]] = getattr(_inside, "read", [])
+    for known, version, read in kept:
+        if known() is indices and version == _version(indices):
+            return read
+    read = _as_array(indices)
+    _inside.read = [*kept[-3:], (ref(indices), _version(indices), read)]
+    return read
+
+
+def _as_array(indices: Any) -> Integers:
+    read: Integers = indices.detach().reshape(-1).cpu().numpy().astype("int64", copy=False)
+    return read
+
+
+def _device_entries(host: Any, device_pool: Any, pairs: Sequence[Pair]) -> int | None:
     """The fewest that a buffer of the device has."""
     page, found = getattr(host, "page_size", None), []
     for pair in pairs:
@@ -271,13 +313,8 @@ def _device_entries(host: Any, device_pool: Any, pairs: Sequence[_Pair]) -> int 
                 each: int | None = 1
             else:
                 size = getattr(device_pool, "size", None)
-                each = _rows(Tensor.of(buffer), size, page, False)
+                each = rows_of(Tensor.of(buffer), size, page, False)
             if each is None or not isinstance(page, int):
                 return None
             found.append(rows * page // each)
     return min(found, default=None)
-
-
-def _name(host: Any) -> str:
-    name = getattr(host, "pool_name", None) or getattr(host, "pool_label", None)
-    return str(name) if name else type(host).__name__

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import finalize, ref
 
 from kvlint.geometry import Geometry, Region
@@ -18,6 +18,9 @@ from kvlint.runtime_checks.settings import Settings
 from kvlint.runtime_checks.stacks import here
 from kvlint.runtime_checks.violations import Violation
 
+if TYPE_CHECKING:
+    from kvlint.runtime_checks.stages.noting import Stages
+
 Registered = Iterable[tuple[str, int, int, int]]
 Range = tuple[int, int]
 
@@ -27,6 +30,7 @@ class Pools:
 
     registered  what an agent of that name has registered: (kind, address, length, device)
     agent_of    name of the agent whose metadata these are, once they were loaded
+    stages      the ledger of stages, where bytes are read
     changes     how often anything of `regions` has changed
     """
 
@@ -35,6 +39,7 @@ class Pools:
         self.registered: Callable[[str], Registered] = lambda _: ()
         self.agent_of: Callable[[bytes], str | None] = lambda _: None
         self.on_declared: Callable[[str, Geometry], None] = lambda _agent, _geometry: None
+        self.stages: Callable[[], Stages | None] = lambda: None
         self._settings = settings
         self._known: dict[int, Claim] = {}
         self._wrong: dict[Range, tuple[Claim, Violation]] = {}

@@ -37,6 +37,10 @@ class Memory:
     def _hash(self) -> int:
         return hash(self._key)
 
+    def taken(self, numbers: Sequence[int]) -> "Memory":
+        """Some of the regions only."""
+        return Memory(self.pool, tuple(self.regions[number] for number in numbers))
+
     @cached_property
     def keys(self) -> tuple[str, ...]:
         """By these a region is found again in another pool of the kind: its name, without that of

@@ -93,7 +93,8 @@ class Stages:
                     times[slots] = now()
             chosen = [owned for owned in owners if self._digests.wants(owned.owner.encode())]
             parts = list(memory.pages(slots)) if chosen else []
-            for owned in chosen:
+            # Of pages that are a request's and a copy's the request is told.
+            for owned in [one for one in chosen if one.request] or chosen:
                 self._in_flight(stage, memory, slots, owned, parts, stack, writes=writes)
             begun = [self._digests.begin(pages) for _, pages in parts]
             pendings = [pending for pending in begun if pending is not None]
@@ -148,6 +149,33 @@ class Stages:
                 if writes:
                     self.ledger.forget(memory, slots[owned.positions])
 
+    def owners(self, memory: Memory, slots: Integers) -> list[Owned]:
+        """Whose pages lie there, as far as stages have told: in this pool, or in another one that
+        is cut into the same pages."""
+        found: list[Owned] = []
+        with self._policy.contained(CHECK), self._lock:
+            found = self.ledger.owners(memory, slots)
+            if not found:
+                _, pages = next(memory.taken([0]).pages(slots))
+                for there in located(pages, self.ledger.memories()):
+                    for owned in self.ledger.owners(there.memory, there.slots):
+                        found += there.spread(owned)
+        return found
+
+    def forget(self, memory: Memory, slots: Integers) -> None:
+        """What is put there next may be seen by nobody; nor is what has been seen, and is still
+        to be compared, known of it any longer."""
+        if not self._policy.armed(CHECK):
+            return
+        with self._policy.contained(CHECK):
+
+            def forgotten(_: list[Digests]) -> None:
+                with self._lock:
+                    self.ledger.forget(memory, slots)
+
+            forgotten([])
+            self._digests.later([], forgotten)
+
     def seen(
         self, stage: Stage, pages: Pages, digests: Digests, owners: Sequence[Owned] | None = None
     ) -> list[Owned]:
@@ -170,7 +198,8 @@ class Stages:
                 with self._lock:
                     slots = there.slots
                     if owners is None:
-                        chosen = self.ledger.owners(there.memory, slots)
+                        at_last = self.ledger.owners(there.memory, slots)
+                        chosen = [owned for owned in at_last if owned.request]
                     else:
                         chosen = there.owned(owners)
                 for owned in chosen:

@@ -64,3 +64,19 @@ def test_both_directions_of_every_host_pool_are_hooked(told):
     for owner in ("MHATokenToKVPoolHost", "MLATokenToKVPoolHost", "DeepSeekV4PagedHostPool"):
         assert f"sglang.{owner}" in owners
     assert set(told["hooks"].values()) == {"installed"}
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_what_pages_hold_is_followed_to_the_host_and_back(told, pool):
+    seen = told["stages"][pool]
+    assert (seen["backup"], seen["load"], seen["given back"]) == (None, None, None)
+    stages = [(stage, where.partition(" ")[0]) for stage, where, _ in seen["stages"]]
+    assert stages == [
+        ("write-back", "device"),
+        ("write-back", "host"),
+        ("load-back", "host"),
+        ("load-back", "device"),
+    ]
+    assert all(pages >= 2 for _, _, pages in seen["stages"])
+    assert "page-changed: layer " in seen["changed"]
+    assert "changed between load-back (device" in seen["changed"]

@@ -102,6 +102,45 @@ def said(copy: Callable[[], None]) -> str | None:
     return None
 
 
+def stages(name: str) -> dict[str, Any]:
+    """What is said of host pages that change, that were given back, and of a copy that brings
+    each page the first one's bytes; and how many pages were looked at."""
+    make = getattr(zoo, name)
+    pool = make()
+    for buffer in buffers(name, pool):
+        buffer.copy_(torch.randint(1, 99, buffer.shape).to(buffer.dtype))
+    host = host_of(name, pool, "layer_first")
+    part = pool.c4_kv_pool if name == "dsv4" else pool
+    page = part.page_size
+    here, there = host.alloc(2 * page), pages(page, 1, 2)
+
+    def load() -> str | None:
+        return said(
+            lambda: [
+                host.load_to_device_per_layer(part, here, there, layer, "direct")
+                for layer in range(part.layer_num)
+            ]
+        )
+
+    found: dict[str, Any] = {}
+    found["backup"] = said(lambda: host.backup_from_device_all_layer(part, here, there, "direct"))
+    found["load"] = load()
+    from kvlint.runtime_checks import arming
+
+    notes = arming._armed.stages.ledger.notes()[-4:]
+    found["stages"] = [[note.stage.value, note.memory.pool, note.digests.size] for note in notes]
+    refs = getattr(host, "v_data_refs", None) or host.data_refs
+    rows = refs[-1].view(torch.uint8)
+    last = int(here[-1])
+    rows[last // page if name == "dsv4" else last].view(-1)[-1] += 1
+    found["changed"] = load()
+    host.free(here)
+    here = host.alloc(2 * page)
+    rows += 1
+    found["given back"] = load()
+    return found
+
+
 def verdicts(name: str, layout: str) -> dict[str, Any]:
     make = getattr(zoo, name)
     pool = make()
@@ -150,7 +189,9 @@ def main() -> None:
 
     now = status()
     hooks = {hook: state for hook, state in now["hooks"].items() if "Host" in hook}
-    print(json.dumps({"copies": found, "hooks": hooks, "faults": now["tool_errors"]}))
+    seen = {name: stages(name) for name in HOSTS}
+    told = {"copies": found, "stages": seen, "hooks": hooks, "faults": status()["tool_errors"]}
+    print(json.dumps(told))
 
 
 if __name__ == "__main__":

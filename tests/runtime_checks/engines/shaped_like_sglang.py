@@ -160,6 +160,9 @@ class Host:
         self.kv_buffer = torch.zeros((2, 2, tokens, HEADS, width), dtype=torch.bfloat16)
         self.k_data_refs, self.v_data_refs = list(self.kv_buffer[0]), list(self.kv_buffer[1])
 
+    def free(self, indices: Any) -> int:
+        return len(indices)
+
     def backup_from_device_all_layer(
         self, device_pool: Any, host_indices: Any, device_indices: Any, io_backend: str
     ) -> None:
@@ -189,6 +192,18 @@ class HostOfAnotherKind(Host):
         self, device_pool: Any, host_indices: Any, device_indices: Any, io_backend: str
     ) -> None:
         super().backup_from_device_all_layer(device_pool, host_indices, device_indices, io_backend)
+
+
+class HostWithAWrongKernel(Host):
+    """Of layer 0's keys each page is brought the first one's bytes."""
+
+    def backup_from_device_all_layer(
+        self, device_pool: Any, host_indices: Any, device_indices: Any, io_backend: str
+    ) -> None:
+        super().backup_from_device_all_layer(device_pool, host_indices, device_indices, io_backend)
+        first = self.k_data_refs[0][host_indices[:PAGE]]
+        for begin in range(0, len(host_indices), PAGE):
+            self.k_data_refs[0][host_indices[begin : begin + PAGE]] = first
 
 
 class Group:
