@@ -1,7 +1,8 @@
 """The stages of a request's pages: what they held when, and where that first changed.
 
-`memory` is a pool's regions as arrays, `ledger` keeps what was seen and compares, `sayings` puts
-it into words, all pure; `noting` digests pages for it, and `records` is what a file gets of it.
-`looks` reads such a file, `story` puts processes together and `telling` says what it shows: these
-need nothing that is not there where no engine is.
+Pure are `memory`, a pool's regions as arrays, `notes`, what is seen of them, `ledger`, which keeps
+that and compares, `locating`, and `sayings`, which puts it into words. `noting` digests pages for
+it, of `copying` also those of host caches; `records` is what a file gets of it. `looks` reads such
+a file, `story` puts processes together and `telling` says what it shows: these need nothing that
+is not there where no engine is.
 """

@@ -11,8 +11,8 @@ from itertools import count
 import numpy as np
 
 from kvlint.runtime_checks.regions import Integers
-from kvlint.runtime_checks.stages.ledger import Owned, Stage
 from kvlint.runtime_checks.stages.memory import Memory
+from kvlint.runtime_checks.stages.notes import Owned, Stage
 from kvlint.runtime_checks.stages.noting import Stages
 
 

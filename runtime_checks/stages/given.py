@@ -9,8 +9,8 @@ from kvlint.runtime_checks.declared import listed, pools_here
 from kvlint.runtime_checks.pools.tensors import is_tensor
 from kvlint.runtime_checks.regions import Integers
 from kvlint.runtime_checks.settings import one_line
-from kvlint.runtime_checks.stages.ledger import Stage
 from kvlint.runtime_checks.stages.memory import Memory
+from kvlint.runtime_checks.stages.notes import Stage
 
 LONGEST: Final = 200
 

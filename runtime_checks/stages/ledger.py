@@ -7,8 +7,7 @@ has written the memory it lies in is known by pool and slot.
 
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -17,8 +16,8 @@ from numpy.typing import NDArray
 from kvlint.runtime_checks.digests.matrix import NOWHERE, belongs
 from kvlint.runtime_checks.digests.reference import Digests
 from kvlint.runtime_checks.regions import Flags, Integers
-from kvlint.runtime_checks.stacks import Stack
 from kvlint.runtime_checks.stages.memory import Memory
+from kvlint.runtime_checks.stages.notes import Early, Finding, Note, Owned, Page, Stage, looked_at
 
 # Digests that are kept, eight bytes each, and notes that hold them; the oldest notes go first.
 MOST: Final = 4 << 20
@@ -27,104 +26,6 @@ NOTES: Final = 1 << 16
 _POSITIONS: Final = 32
 _REGIONS: Final = 12
 _POSITION: Final = (1 << _POSITIONS) - 1
-
-
-class Stage(StrEnum):
-    """In the order in which a page comes by them."""
-
-    STORE = "store"
-    WRITE_BACK = "write-back"
-    LOAD_BACK = "load-back"
-    SEND = "send"
-    ARRIVAL = "arrival"
-    READ = "read"
-
-
-@dataclass(frozen=True, eq=False)
-class Note:
-    """Pages of a request at one stage.
-
-    owner     the request's id, or what else names pages of which nobody has said whose they are
-    memory    the pool that they lie in
-    slots     (n,) there
-    ordinals  (n,) which pages of the request they are
-    digests   (R, n) of what they hold, region by region of the pool
-    seen      (R,) regions that were looked at; None for all
-    writes    whether the stage puts bytes into the pages, not only takes them from there
-    time      nanoseconds since the epoch
-    request   whether the owner is a request
-    number    in the ledger, from 1
-    """
-
-    stage: Stage
-    owner: str
-    memory: Memory
-    slots: Integers
-    ordinals: Integers
-    digests: Digests
-    writes: bool
-    time: int = 0
-    stack: Stack | None = None
-    seen: Flags | None = None
-    request: bool = True
-    number: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """One page of one note: region and position there."""
-
-    note: Note
-    region: int
-    at: int
-
-    @property
-    def digest(self) -> int:
-        return int(self.note.digests[self.region, self.at])
-
-    @property
-    def slot(self) -> int:
-        return int(self.note.slots[self.at])
-
-    @property
-    def ordinal(self) -> int:
-        return int(self.note.ordinals[self.at])
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A page that holds something else than it did.
-
-    before  the page at the stage before
-    holder  the page whose content it holds, where that is known
-    writer  what was put there in between, for another request or by nobody known
-    pages   how many pages of the note are found so
-    """
-
-    page: Page
-    before: Page
-    holder: Page | None
-    writer: Page | None
-    pages: int
-
-
-@dataclass(frozen=True, slots=True)
-class Early:
-    """A page that comes now, and was read before, when it held something else."""
-
-    page: Page
-    read: Page
-    pages: int
-
-
-@dataclass(frozen=True, slots=True)
-class Owned:
-    """Pages of one owner among some: positions there, and (n,) which pages of the owner."""
-
-    owner: str
-    positions: Integers
-    ordinals: Integers
-    request: bool = True
 
 
 class Ledger:
@@ -151,13 +52,13 @@ class Ledger:
         self._numbers += 1
         note = replace(note, number=self._numbers)
         found: list[Finding | Early] = []
-        if note.stage is not Stage.STORE:
+        if note.stage is not Stage.STORE and not self._same_as_last(note):
             before, places = self._before(note)
             wrong = (before > 0) & (note.digests != self._digests(note, before, places))
             if wrong.any():
                 found += self._findings(note, before, places, wrong)
-            if note.stage is Stage.ARRIVAL:
-                found += self._early(note)
+        if note.stage is Stage.ARRIVAL:
+            found += self._early(note)
         self._keep(note)
         return found
 
@@ -202,13 +103,32 @@ class Ledger:
 
     # What was there before.
 
+    def _same_as_last(self, note: Note) -> bool:
+        """Whether just these pages held just this when they were last seen: so it mostly is, and
+        nothing else needs to be looked for."""
+        of_owner = self._of_owner.get(note.owner)
+        if not of_owner:
+            return False
+        last = of_owner[-1]
+        if note.stage is Stage.ARRIVAL and last.stage is Stage.READ:
+            # It may have been read too early.
+            return False
+        return (
+            last.digests.shape == note.digests.shape
+            and last.seen is None
+            and note.seen is None
+            and last.memory.keys == note.memory.keys
+            and np.array_equal(last.ordinals, note.ordinals)
+            and np.array_equal(last.digests, note.digests)
+        )
+
     def _before(self, note: Note) -> tuple[Integers, Integers]:
         """(R, n) of each page the number of the note that knows what it should hold, 0 for none,
         and where the page is there: region << 32 | position."""
         regions, count = note.digests.shape
         numbers = np.zeros((regions, count), np.int64)
         places = np.zeros((regions, count), np.int64)
-        wanted = _looked_at(note)
+        wanted = looked_at(note)
         missing = int(wanted.sum()) * count
         comes = note.stage is Stage.ARRIVAL
         for earlier in reversed(self._of_owner.get(note.owner, ())):
@@ -233,7 +153,7 @@ class Ledger:
             for number in np.unique(last[last > 0]).tolist():
                 earlier = self._notes[number]
                 rows = np.arange(regions)
-                held = wanted & _looked_at(earlier)
+                held = wanted & looked_at(earlier)
                 fresh = (numbers == 0) & held[:, None] & (last == number)[None, :]
                 numbers[fresh] = number
                 places[fresh] = ((rows[:, None] << _POSITIONS) | at[None, :])[fresh]
@@ -338,7 +258,7 @@ class Ledger:
                 continue
             here = np.flatnonzero((numbers == number) & unfounded[positions])
             then, now = read.digests[:, positions[here]], note.digests[:, here]
-            changed = (then != now) & (_looked_at(note) & _looked_at(read))[:, None]
+            changed = (then != now) & (looked_at(note) & looked_at(read))[:, None]
             regions, at = np.nonzero(changed)
             if len(at):
                 region, first = int(regions[0]), int(here[at[0]])
@@ -375,12 +295,7 @@ def _rows_in(earlier: Note, note: Note, wanted: NDArray[np.bool_]) -> Integers:
     else:
         numbers = {key: number for number, key in enumerate(earlier.memory.keys)}
         rows = np.array([numbers.get(key, -1) for key in note.memory.keys], np.int64)
-    return np.where(wanted & (rows >= 0) & _looked_at(earlier)[rows], rows, -1)
-
-
-def _looked_at(note: Note) -> Flags:
-    """(R,)"""
-    return np.ones(len(note.digests), bool) if note.seen is None else note.seen
+    return np.where(wanted & (rows >= 0) & looked_at(earlier)[rows], rows, -1)
 
 
 def _positions(among: Integers, wanted: Integers) -> Integers:

@@ -7,8 +7,8 @@ import numpy as np
 
 from kvlint.runtime_checks.digests.pages import Pages
 from kvlint.runtime_checks.regions import Addresses, Integers
-from kvlint.runtime_checks.stages.ledger import Owned
 from kvlint.runtime_checks.stages.memory import Memory
+from kvlint.runtime_checks.stages.notes import Owned
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,9 +23,10 @@ from kvlint.runtime_checks.stages.given import (
     slots_of,
     stage_of,
 )
-from kvlint.runtime_checks.stages.ledger import Early, Finding, Ledger, Note, Owned, Page, Stage
+from kvlint.runtime_checks.stages.ledger import Ledger
 from kvlint.runtime_checks.stages.locating import located
 from kvlint.runtime_checks.stages.memory import Memory
+from kvlint.runtime_checks.stages.notes import Early, Finding, Note, Owned, Page, Stage
 from kvlint.runtime_checks.stages.records import entries
 from kvlint.runtime_checks.stages.sayings import in_flight, told
 from kvlint.runtime_checks.transfers import now

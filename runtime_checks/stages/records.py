@@ -5,8 +5,8 @@ from hashlib import blake2b
 from typing import Final
 
 from kvlint.runtime_checks.digests.reference import Digests
-from kvlint.runtime_checks.stages.ledger import Note
 from kvlint.runtime_checks.stages.memory import Memory
+from kvlint.runtime_checks.stages.notes import Note
 
 # So many digests in one line: what reads them bounds its lines.
 A_LINE: Final = 1 << 15

@@ -8,7 +8,7 @@ from kvlint.runtime_checks.checks import (
     Breach,
     Place,
 )
-from kvlint.runtime_checks.stages.ledger import Early, Finding, Note, Page, Stage
+from kvlint.runtime_checks.stages.notes import Early, Finding, Note, Page, Stage
 
 
 def told(finding: Finding | Early) -> Breach:

@@ -12,7 +12,7 @@ from kvlint.runtime_checks.digests.service import Digesting
 from kvlint.runtime_checks.engines import sglang
 from kvlint.runtime_checks.policy import Policy
 from kvlint.runtime_checks.pools.watching import Pools
-from kvlint.runtime_checks.stages.ledger import Owned, Stage
+from kvlint.runtime_checks.stages.notes import Owned, Stage
 from kvlint.runtime_checks.stages.noting import Stages
 from kvlint.runtime_checks.violations import Violation
 from tests.runtime_checks.engines import shaped_like_sglang as shaped

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from kvlint.geometry import Region
-from kvlint.runtime_checks.stages.ledger import Note, Stage
 from kvlint.runtime_checks.stages.memory import Memory
+from kvlint.runtime_checks.stages.notes import Note, Stage
 from kvlint.runtime_checks.stages.noting import WRITING
 
 

@@ -151,3 +151,12 @@ def test_each_single_wrong_page_is_found_where_it_first_differs(data):
             assert breach.place.region == region
             assert breach.place.slot == slots[page]
             assert f"(page {page} of request A)" in breach.message
+
+
+def test_what_arrives_wrong_is_told_although_it_was_read_early_and_just_as_wrong():
+    ledger = Ledger()
+    noted(ledger, "send", "A", PREFILL, [3], [11])
+    noted(ledger, "read", "A", DECODE, [3], [5])
+    ((check, message),) = noted(ledger, "arrival", "A", DECODE, [3], [5])
+    assert check == "page-changed"
+    assert "changed between send (prefill slot 3) and arrival" in message
