@@ -32,7 +32,6 @@ from kvlint.runtime_checks.launches.terms import Access, Term, below
 
 # Points that are looked at in one launch; where there are more, none is.
 MOST_POINTS: Final = 1 << 20
-_ANSWERS: Final = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +78,7 @@ class Table:
 
     def count(self, torch: Any, launch: Launch, tensors: Mapping[str, Any]) -> Any | None:
         """A tensor of (how many leave the storage, how many wrap, then of the first one: its
-        point, its offset, the number loaded, 1 for the last lanes). None where these arguments
-        cannot be looked at."""
+        point, its offset, the number loaded). None where these arguments cannot be looked at."""
         values, memory = launch.values, launch.memory.get(self.access.argument)
         if memory is None or any(name not in tensors for name in self.reads):
             return None
@@ -96,20 +94,18 @@ class Table:
         if 0 in shape:
             return None
         device = tensors[min(self.reads)].device
-        best = None
-        for last in (0, 1) if self._others else (0,):
-            points = self._points(torch, shape, device)
-            for term in self._others:
-                size = self._size(term, found)
-                if not size:
-                    return None
-                points[term.number] = (size - 1) * last
-            work = partial(Work, torch, values, tensors, points, device)
-            answer = self._answer(work, memory, shape, last)
-            if answer is None:
+        points = self._points(torch, shape, device)
+        if self._others:
+            ends = torch.arange(2, device=device).view(*[1] * len(shape), 2)
+            shape = (*shape, 2)
+            points = {number: values.unsqueeze(-1) for number, values in points.items()}
+        for term in self._others:
+            size = self._size(term, found)
+            if not size:
                 return None
-            best = answer if best is None else torch.where(best[0] + best[1] > 0, best, answer)
-        return best
+            points[term.number] = ends * (size - 1)
+        work = partial(Work, torch, values, tensors, points, device)
+        return self._answer(work, memory, shape)
 
     def changes(self, launch: Launch) -> bool:
         """Whether the kernel writes where it reads from: then nobody knows which comes first."""
@@ -130,7 +126,7 @@ class Table:
         return points
 
     def _answer(
-        self, make: Callable[[], Work], memory: Memory, shape: tuple[int, ...], last: int
+        self, make: Callable[[], Work], memory: Memory, shape: tuple[int, ...]
     ) -> Any | None:
         work = make()
         torch, found = work.torch, work.run(self._tape, narrow=True)
@@ -151,27 +147,28 @@ class Table:
         zeros = torch.zeros(shape, dtype=torch.int64, device=work.device)
         parts = (outside, wraps, offset, found[self._picks.number])
         outside, wraps, offset, value = ((zeros + part).reshape(-1) for part in parts)
-        counts = outside.sum().view(1), wraps.sum().view(1)
+        ends = shape[-1] if self._others else 1
+        counts = [part.view(-1, ends).amax(1).sum().view(1) for part in (outside, wraps)]
         # By a tensor of no dimension an entry is picked on the host, which waits for it.
         first = torch.argmax(torch.where(counts[1] > 0, wraps, outside)).view(1)
         picked = [part.gather(0, first) for part in (offset, value)]
-        return torch.cat([*counts, first, *picked, torch.full_like(first, last)])
+        return torch.cat([*counts, first, *picked])
 
     def told(
         self, answers: Sequence[int], launch: Launch, region_of: Callable[[int], Region | None]
     ) -> Breach | None:
         """What the numbers of `count` say."""
-        outside, wraps, point, offset, value, last = answers
+        outside, wraps, point, offset, value = answers
         if not outside and not wraps:
             return None
         memory, access = launch.memory[self.access.argument], self.access
         region = region_of(memory.address)
         found = self._bounds.of(launch.values)
         sizes = [self._size(term, found) or 1 for term in self._chosen]
-        at = np.unravel_index(point, sizes) if sizes else ()
+        *at, last = np.unravel_index(point, (*sizes, 2 if self._others else 1))
         variables = {t.value: int(n) for t, n in zip(self._chosen, at, strict=True)}
         for term in self._others:
-            variables[term.value] = last * ((self._size(term, found) or 1) - 1)
+            variables[term.value] = int(last) * ((self._size(term, found) or 1) - 1)
         byte, size = offset - memory.before, memory.end - memory.begin
         within = "" if region is None else f" (region {region.name!r})"
         source = self._picks.value
@@ -186,7 +183,7 @@ class Table:
             return Breach(
                 LAUNCH_OVERFLOW, picked + places, {"index": value, "byte touched": byte}, place
             )
-        counted = f"; {outside} do" if outside > 1 else ""
+        counted = f"; that is so in {outside} places" if outside > 1 else ""
         if access.offset.settled:
             return Breach(
                 LAUNCH_EXTENT,

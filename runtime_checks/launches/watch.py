@@ -1,6 +1,7 @@
 """Looks at each launch before it is made: once for the same arguments, then from memory."""
 
 import sys
+import time
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
@@ -10,6 +11,7 @@ import numpy as np
 from kvlint.runtime_checks.checks import LAUNCH_EXTENT, Breach
 from kvlint.runtime_checks.digests.late import Late
 from kvlint.runtime_checks.digests.reference import Digests
+from kvlint.runtime_checks.launches.budget import Budget
 from kvlint.runtime_checks.launches.kernels import Kernel, Key
 from kvlint.runtime_checks.launches.launch import Launch
 from kvlint.runtime_checks.launches.registry import Registry
@@ -22,8 +24,10 @@ from kvlint.runtime_checks.violations import Violation
 
 CHECK: Final = "launches"
 TABLES: Final = "launch tables"
-# Of so many launches of a kernel one has the indices looked at that it loads, the first among them.
-ONE_IN: Final = {Mode.LOG: 64, Mode.SAMPLE: 64, Mode.ASSERT: 16, Mode.PARANOID: 1}
+# Of so many launches of a kernel one has the indices looked at that it loads, the first among them;
+# and of the process's time that takes no more than such a share.
+ONE_IN: Final = {Mode.LOG: 16, Mode.SAMPLE: 16, Mode.ASSERT: 16, Mode.PARANOID: 1}
+SHARE: Final = {Mode.LOG: 0.002, Mode.SAMPLE: 0.002, Mode.ASSERT: 0.01, Mode.PARANOID: 1e9}
 
 
 class Watch:
@@ -36,7 +40,9 @@ class Watch:
         self._registry = Registry(pools)
         # Answers that are still to come, and were not dropped.
         self._looking = 0
-        self._one_in = ONE_IN.get(policy.mode, 64)
+        self._one_in = ONE_IN[policy.mode]
+        self._first = 1 % self._one_in
+        self._budget = Budget(SHARE[policy.mode])
 
     def look(
         self, kernel: Kernel, grid: Any, arguments: Sequence[Any], stream: int | None = None
@@ -52,7 +58,8 @@ class Watch:
             key = kernel.key(self._registry.stamp(), grid, arguments)
             known = kernel.verdicts.get(key)
             kernel.launches += 1
-            if known == () and not kernel.tables and not self._looking:
+            due = kernel.tables and kernel.launches % self._one_in == self._first
+            if known == () and not due and not self._looking and kernel.compiled:
                 return
             violation = self._looked(kernel, key, grid, arguments, stream)
         except Exception as error:
@@ -76,17 +83,23 @@ class Watch:
             known = self._verdict(kernel, launch)
             kernel.keep(key, known)
         violation = self._tell(known, kernel, _caller()) if known else None
-        if violation is None and kernel.tables:
-            # The interpreter is slower than this by far.
-            if not kernel.compiled or kernel.launches % self._one_in == 1 % self._one_in:
-                seen = launch or kernel.launch(grid, arguments)
-                self._look_up(kernel, seen, arguments, stream)
+        if violation is None and kernel.tables and self._is_due(kernel):
+            begun = time.monotonic()
+            seen = launch or kernel.launch(grid, arguments)
+            self._look_up(kernel, seen, arguments, stream)
+            self._budget.spend(time.monotonic() - begun)
         if self._looking:
             self._late.drain()
         if self._owed is not None:
             # What was found of an earlier launch, whose kernel has run since.
             violation, self._owed = self._owed, None
         return violation
+
+    def _is_due(self, kernel: Kernel) -> bool:
+        if not kernel.compiled:
+            # The interpreter is slower than this by far.
+            return True
+        return kernel.launches % self._one_in == self._first and self._budget.allows()
 
     def _verdict(self, kernel: Kernel, launch: Launch) -> Sequence[Breach]:
         wrong = [breach for name in launch.memory if (breach := outside(launch, name))]

@@ -90,7 +90,7 @@ def test_indices_are_looked_at_in_some_launches(launch):
     arm("log")
     for _ in range(64):
         launch(2, (3, 16))
-    assert status()["violations"] == 1
+    assert 1 <= status()["violations"] <= 4
 
 
 def test_what_is_declared_later_counts(launch):
