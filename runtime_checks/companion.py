@@ -105,7 +105,7 @@ class Companion:
     def install_launches(self, module: ModuleType) -> None:
         """Hooks in a module of Triton's; else as `install`."""
         name = module.__name__
-        if name in self.launch_hooks or not self.settings.checks:
+        if name in self.launch_hooks or not (self.settings.checks and self.settings.launches):
             return
         self._met.append(module)
         self.launch_hooks[name] = hooks = Hooks()

@@ -15,6 +15,7 @@ REQUIRE: Final = "KVLINT_REQUIRE"
 STRICT_PREPARE: Final = "KVLINT_STRICT_PREPARE"
 DUMP_SIGNAL: Final = "KVLINT_DUMP_SIGNAL"
 RUN: Final = "KVLINT_RUN"
+LAUNCHES: Final = "KVLINT_LAUNCHES"
 DIGEST_KEY: Final = "KVLINT_DIGEST_KEY"
 
 # What both sides share must not be guessed by whoever can write into a mailbox.
@@ -75,6 +76,7 @@ class Settings:
     run             names the processes that belong together, in file names and records
     key             what both sides of a transfer share, so that one tells the other its digests;
                     None where nothing is told. Written nowhere
+    launches        whether launches of Triton's kernels are looked at
     """
 
     mode: Mode = Mode.LOG
@@ -85,6 +87,7 @@ class Settings:
     capture: Path | None = None
     run: str = field(default_factory=lambda: secrets.token_hex(4), compare=False)
     key: bytes | None = field(default=None, repr=False)
+    launches: bool = True
 
     @property
     def checks(self) -> bool:
@@ -111,6 +114,7 @@ class Settings:
             report=_folder(report or environ.get(REPORT)),
             require=names_in(require or environ.get(REQUIRE, "")),
             strict_prepare=_switch(environ, STRICT_PREPARE),
+            launches=_switch(environ, LAUNCHES, "1"),
             dump_signal=_signal(environ.get(DUMP_SIGNAL, "")),
             capture=_folder(environ.get(CAPTURE)),
             run=_run(environ.get(RUN, "")),
@@ -129,8 +133,8 @@ def names_in(given: str | Iterable[str]) -> tuple[str, ...]:
     return ("all",) if "all" in names else names
 
 
-def _switch(environ: Mapping[str, str], name: str) -> bool:
-    value = environ.get(name, "")
+def _switch(environ: Mapping[str, str], name: str, otherwise: str = "") -> bool:
+    value = environ.get(name) or otherwise
     if value not in ("", "0", "1"):
         raise SettingsError(f"{name} is 0 or 1, not {one_line(value)}")
     return value == "1"

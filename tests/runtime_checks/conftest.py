@@ -67,6 +67,7 @@ def _as_if_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "CAPTURE",
         "REQUIRE",
         "STRICT_PREPARE",
+        "LAUNCHES",
         "DUMP_SIGNAL",
         "RUN",
         "DIGEST_KEY",

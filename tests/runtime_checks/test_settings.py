@@ -27,6 +27,7 @@ def test_everything_can_be_said_by_the_environment(tmp_path, monkeypatch):
         DUMP_SIGNAL="SIGUSR2",
         CAPTURE="/geometry",
         RUN="ab12",
+        LAUNCHES="0",
     )
     assert found == Settings(
         Mode.ASSERT,
@@ -35,6 +36,7 @@ def test_everything_can_be_said_by_the_environment(tmp_path, monkeypatch):
         True,
         signal.SIGUSR2,
         Path("/geometry"),
+        launches=False,
     )
     assert found.run == "ab12"
 
@@ -62,6 +64,7 @@ def test_two_modes_never_raise(mode):
         ({"RUNTIME": "a\nb"}, r"unknown mode: a\nb; there are off, log, sample, assert, paranoid"),
         ({"DIGEST_KEY": "short"}, "KVLINT_DIGEST_KEY must have 16 characters or more"),
         ({"STRICT_PREPARE": "yes"}, "KVLINT_STRICT_PREPARE is 0 or 1, not yes"),
+        ({"LAUNCHES": "off"}, "KVLINT_LAUNCHES is 0 or 1, not off"),
         ({"DUMP_SIGNAL": "SIGTERM"}, "KVLINT_DUMP_SIGNAL is SIGUSR1 or SIGUSR2, not SIGTERM"),
         ({"RUN": "../../etc"}, "KVLINT_RUN is up to 32 letters and digits, not ../../etc"),
     ],

@@ -103,6 +103,13 @@ def test_what_is_declared_later_counts(launch):
     assert "driver" in str(launch(2, cache=view, stride=2 * WIDTH))
 
 
+def test_launches_can_be_left_alone(launch, monkeypatch):
+    monkeypatch.setenv("KVLINT_LAUNCHES", "0")
+    arm("paranoid")
+    assert "driver" in str(launch(2, (3, 16)))
+    assert status()["hooks"] == {}
+
+
 def test_disarmed_nothing_is_looked_at(launch):
     arm("assert")
     runtime_checks.disarm()
