@@ -155,7 +155,8 @@ class Watch:
             answers = found[0].view(np.int64).tolist()
             breach = table.told(answers, launch, self._registry.region_of)
             if breach is not None:
-                self._owed = self._tell([breach], kernel, stack)
+                violation = self._tell([breach], kernel, stack)
+                self._owed = self._owed or violation
 
     def at_exit(self) -> None:
         """What the device has answered since the last launch."""
