@@ -101,7 +101,6 @@ class Kernel:
 
     def __init__(self, pages: Pages, form: Form, lanes: int) -> None:
         launch = launch_of(pages, SEED, max(1, lanes), form)
-        form = launch.form
         table = np.zeros(launch.size, np.int64)
         launch.write(table)
         self.lanes, self.pages = lanes, launch.pages
@@ -117,7 +116,6 @@ class Kernel:
             lanes,
             launch.split,
             form.stages,
-            form.passes,
         )
         self._compiled = digest_pages[self._grid](*self._arguments, num_warps=form.warps)
         torch.cuda.synchronize()

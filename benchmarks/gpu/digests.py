@@ -250,6 +250,7 @@ PARTS = [Form(1, 2048, 4, 3, 36864), Form(1, 2048, 8, 4, 36864)]
 TILES = [
     Form(slots, words, warps, stages)
     for slots, words, warps, stages in (
+        (16, 32, 4, 3),
         (32, 32, 4, 1),
         (8, 64, 2, 1),
         (4, 128, 1, 1),
@@ -257,28 +258,21 @@ TILES = [
         (4, 128, 2, 2),
         (8, 128, 2, 1),
         (2, 512, 2, 2),
+        (4, 256, 4, 3),
     )
-]
-OFTEN = [
-    Form(slots, words, warps, stages, passes=passes)
-    for slots, warps in ((1, 1), (2, 1), (4, 1), (2, 2), (4, 2), (4, 4))
-    for stages in (1, 2)
-    for passes in (4, 16)
-    for words in (512, 1024)
 ]
 
 
 def sweep(clock: Clock, shapes: Iterable[Shape]) -> Iterable[str]:
     for shape in shapes:
         memory = Memory(shape)
-        often = [form for form in OFTEN if shape.length // 4 <= form.words < shape.length // 2]
-        forms = TILES + often if shape.length < 8192 else PAGES_ALONE
+        forms = TILES if shape.length < 8192 else PAGES_ALONE
         forms = [*forms, *PARTS] if shape is MLA else forms
         read = clock.medians({str(at): run for at, run in enumerate(memory.read())})
         ceiling = rate(shape.bytes, min(read.values()))
         yield f"\n{shape.name}: read in one piece {ceiling:.2f} TB/s"
         yield (
-            "  slots words warps stages   part passes: plain, digest, 128 bits in TB/s; digest of "
+            "  slots words warps stages   part: plain, digest, 128 bits in TB/s; digest of "
             "plain, of read"
         )
         lines = []
@@ -291,8 +285,8 @@ def sweep(clock: Clock, shapes: Iterable[Shape]) -> Iterable[str]:
             lines.append(
                 (
                     times[1],
-                    f"  {form.slots:5} {form.words:5} {form.warps:5} {form.stages:6} {part:6} "
-                    f"{form.passes:6}: {times[0]:.2f} {times[1]:.2f} {times[2]:.2f}  "
+                    f"  {form.slots:5} {form.words:5} {form.warps:5} {form.stages:6} {part:6}"
+                    f": {times[0]:.2f} {times[1]:.2f} {times[2]:.2f}  "
                     f"{times[1] / times[0]:.3f} {times[1] / ceiling:.3f}",
                 )
             )

@@ -188,7 +188,6 @@ def _run(workspace: Workspace, launch: Launch, lanes: int) -> None:
         lanes,
         launch.split,
         form.stages,
-        form.passes,
     )
     # Triton looks at every argument anew to find what it compiled; this is half the time.
     compiled = _COMPILED.get(key)

@@ -62,7 +62,6 @@ def digest_pages(
     LANES: tl.constexpr,
     SPLIT: tl.constexpr,
     STAGES: tl.constexpr,
-    PASSES: tl.constexpr,
 ):
     """A digest of each page of `table`, which is a `launches.Launch`'s.
 
@@ -73,12 +72,10 @@ def digest_pages(
     LANES  1 or 2. With 0 it is a plain sum of the words: what any kernel of this shape takes to
            read them
     STAGES how many reads of a page are under way at a time; 1 leaves it to other programs
-    PASSES how many times SLOTS pages a program takes; more than once only pages of WORDS at most,
-           whose weights it then computes once
     """
     program = tl.program_id(0)
     row = table + (program // tiles + 1) * _COLUMNS
-    at = (program % tiles) * (SLOTS * PASSES)
+    at = (program % tiles) * SLOTS
     count = tl.load(row + _COUNT)
     if at >= count:
         return
@@ -99,45 +96,26 @@ def digest_pages(
     groups = (tl.arange(0, WORDS // GROUP) * GROUP)[None, :, None]
     lane = groups + tl.arange(0, GROUP)[None, None, :]
     odd = ((lane.to(tl.uint32) + before) * 2 + 1) * _A + key
-    if PASSES > 1:
-        weights = _weights(odd, later)
-        if LANES == 2:
-            second_weights = _weights(odd + (second_key - key), second_later)
-        for start in tl.range(at, at + SLOTS * PASSES, SLOTS, num_stages=STAGES):
-            lines = start + tl.arange(0, SLOTS)
-            there = lines < count
-            begins = base + tl.load(slots_at + lines, mask=there, other=0) * stride
-            words = _words_at(begins, lane, groups, length, there[:, None, None], ALIGN).to(
-                tl.uint64
-            )
-            if LANES == 0:  # noqa: SIM108 (only one of the two is compiled)
-                total = tl.sum(words, axis=2)
-            else:
-                total = tl.sum(words * weights, axis=2)
-            _put(places + lines, total, there, False)
+    lines = at + tl.arange(0, SLOTS)
+    there = lines < count
+    begins = base + tl.load(slots_at + lines, mask=there, other=0) * stride
+    total = tl.zeros((SLOTS, WORDS // GROUP), tl.uint64)
+    second_total = total
+    for first in tl.range(0, (length + 3) // 4, WORDS, num_stages=STAGES):
+        words = _words_at(
+            begins, first + lane, first + groups, length, there[:, None, None], ALIGN
+        ).to(tl.uint64)
+        if LANES == 0:
+            total += tl.sum(words, axis=2)
+        else:
+            total += tl.sum(words * _weights(odd, later), axis=2)
             if LANES == 2:
-                _put(second + lines, tl.sum(words * second_weights, axis=2), there, False)
-    else:
-        lines = at + tl.arange(0, SLOTS)
-        there = lines < count
-        begins = base + tl.load(slots_at + lines, mask=there, other=0) * stride
-        total = tl.zeros((SLOTS, WORDS // GROUP), tl.uint64)
-        second_total = total
-        for first in tl.range(0, (length + 3) // 4, WORDS, num_stages=STAGES):
-            words = _words_at(
-                begins, first + lane, first + groups, length, there[:, None, None], ALIGN
-            ).to(tl.uint64)
-            if LANES == 0:
-                total += tl.sum(words, axis=2)
-            else:
-                total += tl.sum(words * _weights(odd, later), axis=2)
-                if LANES == 2:
-                    weights = _weights(odd + (second_key - key), second_later)
-                    second_total += tl.sum(words * weights, axis=2)
-                odd += (2 * WORDS * _A) & 0xFFFFFFFF
-        _put(places + lines, total, there, SPLIT)
-        if LANES == 2:
-            _put(second + lines, second_total, there, SPLIT)
+                weights = _weights(odd + (second_key - key), second_later)
+                second_total += tl.sum(words * weights, axis=2)
+            odd += (2 * WORDS * _A) & 0xFFFFFFFF
+    _put(places + lines, total, there, SPLIT)
+    if LANES == 2:
+        _put(second + lines, second_total, there, SPLIT)
 
 
 @triton.jit

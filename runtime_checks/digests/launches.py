@@ -4,7 +4,7 @@ The kernel's work is even: a program takes some slots of one row of the table. B
 unequal counts are cut into several rows, long pages into parts, whose digests add up. Pure.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -31,7 +31,6 @@ class Form:
     warps  32 threads each
     stages reads of a page that are under way at a time
     part   bytes of a page that one program reads at most, a multiple of `words`
-    passes how many times `slots` pages a program takes; only once where one is longer than `words`
     """
 
     slots: int
@@ -39,19 +38,19 @@ class Form:
     warps: int
     stages: int = 1
     part: int = 1 << 18
-    passes: int = 1
 
 
-SMALL: Final = Form(slots=32, words=32, warps=4)
-MIDDLE: Final = Form(slots=2, words=512, warps=2, stages=2)
+# The fastest of many on an H200, by `benchmarks/gpu/digests.py --sweep`.
+SMALL: Final = Form(slots=4, words=128, warps=1)
+MIDDLE: Final = Form(slots=1, words=1024, warps=4, stages=3)
 LARGE: Final = Form(slots=1, words=2048, warps=4, stages=3)
 
 
 def form_of(longest: int) -> Form:
     """For pages of up to so many bytes."""
-    if longest < 2048:
+    if longest < 8192:
         return SMALL
-    return MIDDLE if longest < 8192 else LARGE
+    return MIDDLE if longest < 32768 else LARGE
 
 
 @dataclass(slots=True, eq=False)
@@ -112,7 +111,6 @@ def launch_of(pages: Pages, seed: int, lanes: int = 1, form: Form | None = None)
     # microseconds.
     plan = _plan(pages.bases.tobytes(), pages.strides.tobytes(), pages.lengths.tobytes(), form)
     form, regions = plan.form, plan.regions
-    each = form.slots * form.passes
     firsts, counts = pages.firsts, pages.counts
     ends = counts.cumsum()
     total = int(ends[-1]) if len(ends) else 0
@@ -121,16 +119,16 @@ def launch_of(pages: Pages, seed: int, lanes: int = 1, form: Form | None = None)
     if plan.blocks is not None:
         firsts, counts, ends = firsts[plan.blocks], counts[plan.blocks], ends[plan.blocks]
         work = int(counts.sum())
-    if most * len(regions) > 2 * work + _IDLE * each:
+    if most * len(regions) > 2 * work + _IDLE * form.slots:
         most = -(-work // len(regions))
-        most += -most % each
+        most += -most % form.slots
         which, before = _cut(-(-counts // most))
         regions, before = regions[which], before * most
         ends = ends[which] - counts[which] + before
         firsts, counts = firsts[which] + before, np.minimum(counts[which] - before, most)
         ends += counts
     align = plan.align if plan.align else _align_of_all(pages) if total else 1
-    keys, tiles = _keys(seed, lanes), -(-most // each)
+    keys, tiles = _keys(seed, lanes), -(-most // form.slots)
     return Launch(
         regions,
         firsts,
@@ -163,8 +161,6 @@ def _plan(bases: bytes, strides: bytes, lengths: bytes, form: Form | None) -> _P
     regions = np.stack((*columns, np.zeros(len(columns[0]), np.int64)), axis=1)
     longest = int(columns[2].max(initial=0))
     form = form_of(longest) if form is None else form
-    if longest > form.words * WORD:
-        form = replace(form, passes=1)
     align = _aligned(int(np.bitwise_or.reduce(regions, axis=None)))
     if align < WORD and not (columns[2] % WORD).any():
         align = 0
