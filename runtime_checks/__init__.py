@@ -125,7 +125,8 @@ def stage(
 
     name   store (their bytes were written), send (they are about to be), arrival, read (they are
            about to be), write-back to a host cache and load-back from it (their bytes were copied)
-    owner  the request's id, up to 200 characters, the same in each process
+    owner  the request's id, up to 200 characters, the same in each process, and of no other
+           request: under one id a page is expected to hold what it held
     slots  integers, a list or an array of them in host memory: of every region of the pool
     pool   as `guard_pool` named it
     first  which page of the request the first slot is; the others are those after it

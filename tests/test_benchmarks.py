@@ -88,3 +88,15 @@ def test_launches_are_measured_on_a_gpu_only():
     for wheel in ("triton", "torch", "wrapt"):
         pytest.importorskip(wheel, reason=WHY.format(wheel))
     assert "There is no GPU here: nothing was measured." in printed("benchmarks/gpu/launches.py")
+
+
+def test_each_fault_of_a_stage_is_called_what_it_is_in_host_memory_where_there_is_no_gpu():
+    for wheel in ("torch", "wrapt"):
+        pytest.importorskip(wheel, reason=WHY.format(wheel))
+    lines = printed("benchmarks/gpu/stages.py", "--rounds", "2")
+    assert "No CUDA here: all of this ran in host memory." in lines
+    assert "NOT AS EXPECTED" not in "\n".join(lines)
+    assert lines[-2:] == [
+        "2 rounds of right pages: 0 findings. No call has waited.",
+        "Faults of kvlint itself: none.",
+    ]

@@ -13,7 +13,8 @@ SHOWN: Final = 6
 def tell(change: Change) -> Iterator[str]:
     """Lines: which page of which request, at each stage what it held, and what it holds."""
     here, then = change.here, change.steps[change.before]
-    many = f" (and {change.pages - 1} more pages so)" if change.pages > 1 else ""
+    more = change.pages - 1
+    many = f" (and {more} more page{'s' if more > 1 else ''})" if more else ""
     yield (
         f"{whose(change.owner, request=change.request)}, {change.region}, page {change.ordinal}: "
         f"first differs at {here.stage} ({here.pool}, process {here.process[1]}){many}"

@@ -55,7 +55,7 @@ def test_another_pages_content_is_named():
         "arrival (decode slot 4): "
     )
     assert "it holds what belongs to page 1 of layer 1 key" in message
-    assert message.endswith("(and 1 more pages so)")
+    assert message.endswith("(and 1 more page)")
     ((_, message),) = noted(ledger, "read", "A", DECODE, [3, 4], [[11, 1012], [1011, 21]])
     assert "it holds what belongs to page 7 of request B (layer 0 key)" in message
 

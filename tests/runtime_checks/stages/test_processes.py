@@ -122,7 +122,7 @@ def test_pages_sent_the_wrong_way_round_are_found_where_both_processes_meet(run)
     lines = shown.stdout.splitlines()
     assert any(
         line.startswith("request A, layer 0 key, page 0: first differs at arrival (kv, process ")
-        and line.endswith(" (and 3 more pages so)")
+        and line.endswith(" (and 3 more pages)")
         for line in lines
     ), shown.stdout
     assert "  there it holds what belongs to page 1, layer 0 key" in lines
