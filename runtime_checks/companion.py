@@ -235,6 +235,7 @@ class Companion:
             "violations": policy.found.total(),
             "transfers": dict(policy.transfers),
             "digests": {} if self._digests is None else dict(self._digests.counts),
+            "launches": {} if self._launches is None else dict(self._launches.counts),
             "exchange": {
                 name: count
                 for hooks in list(self.hooks.values())
@@ -292,6 +293,8 @@ class Companion:
         self.policy.start_afresh()
         if self._stages is not None:
             self._stages.start_afresh()
+        if self._launches is not None:
+            self._launches.start_afresh()
         self.prove()
 
     def undo(self) -> None:

@@ -45,13 +45,14 @@ class Calls:
         self.file = ""
 
     def language(self, name: str, given: Sequence[Value], named: Named, place: str) -> Value:
-        """A function of Triton's, a built-in one, or a method of a value, which comes first."""
+        """A function of Triton's, or a method of a value, which comes first; "" for what is
+        neither."""
         if name.startswith("atomic_"):
             mask = _nth(given, named, 3 if name == "atomic_cas" else 2, "mask")
             return self._touch(name, _nth(given, named, 0, "pointer"), mask, NOTHING, place)
         if name in _SAME:
             return given[0] if given else NOTHING
-        if name in _REDUCED and not (name in ("min", "max") and len(given) > 1):
+        if name in _REDUCED:
             return self._reduced(given, named)
         make: Callable[[Sequence[Value], Named], Value] | None = getattr(self, f"_of_{name}", None)
         if make is not None:
@@ -188,8 +189,6 @@ class Calls:
 
     def _of_maximum(self, given: Sequence[Value], named: Named) -> Value:
         return self._pairwise("max", given)
-
-    _of_min, _of_max = _of_minimum, _of_maximum
 
     def _of_clamp(self, given: Sequence[Value], named: Named) -> Value:
         if len(given) != 3:

@@ -214,8 +214,8 @@ class Rules:
     ) -> Point | None:
         if settled.undecided >= PATIENCE:
             return None
-        point = settled.search.find(launch.values, of, upwards, beyond, wanted)
-        if point is None:
+        point, soon = settled.search.find(launch.values, of, upwards, beyond, wanted)
+        if not soon:
             settled.undecided += 1
             self.undecided += 1
         return point

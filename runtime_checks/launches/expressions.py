@@ -33,6 +33,8 @@ _OPERATORS: Final[Mapping[type[ast.AST], str]] = {
     ast.BitOr: "|",
     ast.BitXor: "^",
 }
+# Python's own functions, by the name of what Triton makes of them.
+_BUILTINS: Final = {"min": "minimum", "max": "maximum", "int": "int"}
 _COMPARISONS: Final[Mapping[type[ast.AST], tuple[str, bool]]] = {
     ast.Lt: ("<", False),
     ast.LtE: ("<=", False),
@@ -137,7 +139,12 @@ class Expressions(Calls):
         found = held if isinstance(held, Function) else frame.scope.look(".".join(path))
         if isinstance(found, Function):
             return self.call(found, given, named)
-        return self.language(path[-1], given, named, place)
+        name = path[-1]
+        if len(path) == 1:
+            name = _BUILTINS.get(name, "")
+        elif not frame.scope.is_language(path[0]):
+            name = ""
+        return self.language(name, given, named, place)
 
     def _binary(self, op: ast.operator, left: Value, right: Value) -> Value:
         sign = _OPERATORS.get(type(op))

@@ -14,7 +14,7 @@ from weakref import ref
 from kvlint.runtime_checks.hooking import Hooks, Method
 from kvlint.runtime_checks.launches.facts import CONSTANT, Signature
 from kvlint.runtime_checks.launches.hooked import COMPILED
-from kvlint.runtime_checks.launches.kernels import Kernel
+from kvlint.runtime_checks.launches.kernels import KEPT, Kernel
 from kvlint.runtime_checks.launches.watch import CHECK, Watch
 from kvlint.runtime_checks.policy import Policy
 
@@ -53,7 +53,7 @@ class Compiled:
     def _met(self, compiled: Any) -> Kernel:
         number = id(compiled)
         gone = lambda _: self._known.pop(number, None)  # noqa: E731
-        kernel = _kernel_of(compiled)
+        kernel = self._watch.meet(_kernel_of(compiled))
         self._known[number] = ref(compiled, gone), kernel
         return kernel
 
@@ -111,8 +111,11 @@ class Interpreted:
         key = (function.fn, tuple(types.values()), repr(constants))
         kernel = self._known.get(key)
         if kernel is None:
+            if len(self._known) >= KEPT:
+                self._known.clear()
             signature = Signature(names, types, constants)
-            kernel = self._known[key] = Kernel(function, signature, compiled=False)
+            kernel = self._watch.meet(Kernel(function, signature, compiled=False))
+            self._known[key] = kernel
         return kernel, values
 
 

@@ -12,7 +12,8 @@ from kvlint.runtime_checks.launches.sources import source_of
 from kvlint.runtime_checks.launches.tables import Table, tables_of
 from kvlint.runtime_checks.launches.terms import Terms, UnreadableError
 
-KEPT: Final = 1024
+# Of a launch's arguments and what was said of them, some hundred bytes each.
+KEPT: Final = 256
 Key = tuple[object, ...]
 
 

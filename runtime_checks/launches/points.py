@@ -14,6 +14,8 @@ from kvlint.runtime_checks.launches.bounds import Bounds, Range, Values, conditi
 from kvlint.runtime_checks.launches.terms import Term, apply, wrapped
 
 TRIES: Final = 400
+# A search that took more is not worth repeating.
+FEW: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +44,16 @@ class Search:
         upwards: bool,
         beyond: int,
         wanted: Callable[[Point], bool],
-    ) -> Point | None:
+    ) -> tuple[Point | None, bool]:
         """The first point that is wanted, of those where the conditions hold and the term is
-        greater than `beyond`, or, downwards, less. None where there is none, and where too many
-        would have to be tried."""
+        greater than `beyond`, or, downwards, less; and whether that was said soon enough for the
+        next time. None where there is none, and where too many would have to be tried."""
         order = count()
         whole: dict[int, Range] = {}
         left = [(0, next(order), whole)]
-        for _ in range(TRIES):
+        for tried in range(TRIES):
             if not left:
-                return None
+                return None, tried <= FEW
             _, _, box = heapq.heappop(left)
             found = self._bounds.of(values, box)
             narrowed = narrowing(self._narrowing, found)
@@ -70,7 +72,7 @@ class Search:
             for end in (1, 0):
                 point = self.at(values, {t.number: r[end] for t, r in ranges.items()})
                 if point is not None and wanted(point):
-                    return point
+                    return point, True
             widest = max(ranges, key=lambda t: ranges[t][1] - ranges[t][0], default=None)
             if widest is None or ranges[widest][0] == ranges[widest][1]:
                 continue
@@ -81,7 +83,7 @@ class Search:
                 after = {t.number: r for t, r in ranges.items()} | {widest.number: part}
                 # Of equals the upper half first, where most of a grid's ends are.
                 heapq.heappush(left, (rank, -next(order), after))
-        return None
+        return None, False
 
     def at(self, values: Values, variables: Mapping[int, int]) -> Point | None:
         """What is so there; None where there is no such point, or a condition does not hold or

@@ -27,6 +27,10 @@ class Around:
             found = vars(found).get(attribute, NOTHING)
         return known(found)
 
+    def is_language(self, name: str) -> bool:
+        found = self.names.get(name)
+        return inspect.ismodule(found) and found.__name__.partition(".")[0] == "triton"
+
 
 def source_of(kernel: Any) -> Function:
     """Of a `JITFunction`, an `InterpretedFunction`, or a plain function. Raises

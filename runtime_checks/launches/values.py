@@ -120,6 +120,9 @@ class Scope(Protocol):
         """An int, float, text or None, a `Function`; `NOTHING` for anything else. `name` may be
         dotted."""
 
+    def is_language(self, name: str) -> bool:
+        """Whether Triton's functions stand under this name: `tl`, mostly."""
+
 
 @dataclass(frozen=True, slots=True)
 class Given:
@@ -129,6 +132,9 @@ class Given:
 
     def look(self, name: str) -> object:
         return self.names.get(name, NOTHING)
+
+    def is_language(self, name: str) -> bool:
+        return name in ("tl", "triton")
 
 
 def in_bytes(terms: Terms, count: Term, element: Element) -> Term:

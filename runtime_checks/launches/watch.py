@@ -2,9 +2,10 @@
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
+from weakref import WeakSet
 
 import numpy as np
 
@@ -35,14 +36,35 @@ class Watch:
 
     def __init__(self, policy: Policy, pools: Pools) -> None:
         self._policy = policy
-        self._late = Late()
-        self._owed: Violation | None = None
         self._registry = Registry(pools)
-        # Answers that are still to come, and were not dropped.
-        self._looking = 0
         self._one_in = ONE_IN[policy.mode]
         self._first = 1 % self._one_in
         self._budget = Budget(SHARE[policy.mode])
+        self._met: WeakSet[Kernel] = WeakSet()
+        self.start_afresh()
+
+    def start_afresh(self) -> None:
+        """As in a process that has asked its device for nothing: what a forked child needs."""
+        self._late = Late()
+        # Answers that are still to come, and were not dropped.
+        self._looking = 0
+        self._owed: Violation | None = None
+
+    def meet(self, kernel: Kernel) -> Kernel:
+        if not kernel.own:
+            self._met.add(kernel)
+        return kernel
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Of kernels, each of its specialisations, and their launches."""
+        met = list(self._met)
+        return {
+            "kernels": len(met),
+            "launches": sum(kernel.launches for kernel in met),
+            "not read": sum(bool(kernel.unread) for kernel in met),
+            "undecided": sum(kernel.rules.undecided for kernel in met if kernel.rules),
+        }
 
     def look(
         self, kernel: Kernel, grid: Any, arguments: Sequence[Any], stream: int | None = None

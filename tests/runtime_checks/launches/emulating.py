@@ -9,6 +9,7 @@ from kvlint.runtime_checks.launches.bounds import Values
 from kvlint.runtime_checks.launches.deciding import Rules
 from kvlint.runtime_checks.launches.launch import Launch, Memory
 from kvlint.runtime_checks.launches.reading import read
+from kvlint.runtime_checks.launches.tables import tables_of
 from kvlint.runtime_checks.launches.terms import Terms
 from kvlint.runtime_checks.launches.values import Element, Function, Given, Number, Pointer
 
@@ -74,24 +75,31 @@ class Tile:
 class At:
     """A pointer: offsets in bytes, without bounds."""
 
-    def __init__(self, offsets):
+    def __init__(self, offsets, table=None):
         self.offsets = offsets
+        self.table = table
 
     def __add__(self, by):
         by = by.value.astype(object) if isinstance(by, Tile) else by
-        return At(self.offsets + by * WIDTH)
+        return At(self.offsets + by * WIDTH, self.table)
 
 
-def touched(source, arguments, grid, kind):
+def touched(source, arguments, grid, kind, table=None):
     """All offsets, in bytes, that the kernel `k` in the source loads at.
 
-    kind  "int32" as a kernel has it, or "object" for integers without bounds
+    kind   "int32" as a kernel has it, or "object" for integers without bounds
+    table  numbers, two bytes each, behind another pointer
     """
     found = set()
 
-    def load(at, mask):
+    def load(at, mask, other=0):
         offsets, mask = np.broadcast_arrays(at.offsets, mask)
-        found.update(int(offset) for offset in offsets[mask])
+        if at.table is None:
+            found.update(int(offset) for offset in offsets[mask])
+            return None
+        values = np.full(offsets.shape, other)
+        values[mask] = np.asarray(at.table)[(offsets[mask] // WIDTH).astype(int)]
+        return Tile(values, kind)
 
     def pick(how):
         def picked(*parts):
@@ -111,6 +119,8 @@ def touched(source, arguments, grid, kind):
     names = {"tl": tl, "range": lambda *bounds: (Tile(n, kind) for n in range(*bounds))}
     exec(source, names)
     given = {name: Tile(value, kind) for name, value in arguments.items()}
+    if table is not None:
+        given["y"] = At(np.asarray(0, object), table)
     for x in range(grid[0]):
         for y in range(grid[1]):
             program[:] = [x, y]
@@ -139,3 +149,20 @@ def breaches(source, arguments, grid, before, past):
     launch = Launch("k", memory, Values(arguments, (*grid, 1)))
     reach = rules.reach(launch.values)
     return rules.breaches(launch), reach.inside(memory), rules.undecided
+
+
+def looked_up(torch, source, arguments, grid, past, table):
+    """What is said of the accesses that numbers of the table decide."""
+    contract = contract_of(source, arguments, pointers=("x", "y"), element="i16")
+    values = torch.tensor(table, dtype=torch.int16)
+    memory = {
+        "x": Memory(BASE, BASE, BASE + past, WIDTH),
+        "y": Memory(2 * BASE, 2 * BASE, 2 * BASE + len(table) * WIDTH, WIDTH),
+    }
+    launch = Launch("k", memory, Values(arguments, (*grid, 1)))
+    found = []
+    for one in tables_of(contract):
+        answers = one.count(torch, launch, {"x": None, "y": values})
+        if answers is not None:
+            found.append(one.told(answers.tolist(), launch, lambda _: None))
+    return [breach for breach in found if breach is not None]

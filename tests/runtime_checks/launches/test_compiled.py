@@ -83,6 +83,8 @@ def test_in_log_nothing_is_raised_and_all_is_told(launch, capfd):
     for _ in range(3):
         assert "driver" in str(launch(2, x=rows(1)))
     assert status()["violations"] == 3
+    counted = {"kernels": 1, "launches": 3, "not read": 0, "undecided": 0}
+    assert status()["launches"] == counted
     assert capfd.readouterr().err.count("kvlint: violation: launch-extent") == 1
 
 

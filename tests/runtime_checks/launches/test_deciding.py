@@ -1,9 +1,10 @@
 """What is said of a launch against what the kernel's own source touches, run by numbers."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.runtime_checks.launches.emulating import WIDTH, breaches, touched
+from tests.runtime_checks.launches.emulating import WIDTH, breaches, looked_up, touched
 
 ATOMS = st.sampled_from(["p", "q", "i", "j", "t", "n", "s", "1", "3"])
 NUMBERS = st.recursive(
@@ -75,3 +76,45 @@ def test_what_is_said_of_large_strides_is_so(source, n, s, grid):
         assert outside
     if "launch-overflow" in said:
         assert offsets != endless
+
+
+LOADING = """
+def k(x, y, n, s):
+    p, q = tl.program_id(0), tl.program_id(1)
+    j = tl.arange(0, 8)[None, :]
+    t = tl.load(y + ({at}), mask={exists}, other=0)
+    if {leave}:
+        return
+    i = tl.arange(0, 4)[:, None]
+    tl.load(x + ({row}), mask={mask})
+"""
+AT = st.sampled_from(["p + 0", "p * 8 + j", "tl.minimum(p, n)"])
+EXISTS = st.sampled_from(["p < 30", "p * 8 + j < 32"])
+LEAVE = st.sampled_from(["p > n", "s < 0"])
+KEEP = st.sampled_from(["t >= 0", "(t >= 0) & (j < n)", "j <= t", "(t < s) & (t > 0 - s)"])
+# Of these rows the lanes play no part in whether it is there.
+WHOLE = st.sampled_from(["t * s + j * 0", "(t // 4) * 16 + (t % 4) * 4 + j * 0"])
+LANED = st.one_of(
+    st.sampled_from(["t * s + j", "t * s + j + i"]), NUMBERS.map("{} + t * 0 + j * 0".format)
+)
+TABLE = st.lists(st.integers(-3, 30), min_size=33, max_size=33)
+
+
+@given(st.booleans(), TABLE, st.integers(0, 9), st.integers(0, 20), st.data())
+@settings(max_examples=80, deadline=None)
+def test_what_is_said_of_loaded_numbers_is_so(whole, table, n, s, data):
+    torch = pytest.importorskip("torch", reason="the wheel torch is missing (a CPU build)")
+    source = LOADING.format(
+        at=data.draw(AT),
+        exists=data.draw(EXISTS),
+        leave=data.draw(LEAVE),
+        row=data.draw(WHOLE if whole else LANED),
+        mask=data.draw(KEEP),
+    )
+    arguments, grid = {"n": n, "s": s}, (4, 1)
+    offsets = touched(source, arguments, grid, "int32", table)
+    past = max(0, max([0, *offsets]) + WIDTH - data.draw(st.integers(-2, 40), "bytes short"))
+    outside = any(o < 0 or o + WIDTH > past for o in offsets)
+    found = looked_up(torch, source, arguments, grid, past, table)
+    assert not found or outside
+    assert bool(found) == outside or not whole

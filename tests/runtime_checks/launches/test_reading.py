@@ -52,6 +52,12 @@ def k(x, n):
     assert spans(source, {"n": 4}) == {"x": (200, 202)}
 
 
+@pytest.mark.parametrize("index", ["tl.max(tl.arange(0, 8), 0)", "other.minimum(n, 1)", "abs(n)"])
+def test_what_only_looks_like_a_pair_of_numbers_is_none(index):
+    contract = contract_of(f"def k(x, n):\n    tl.load(x + {index})\n", {"n": 3})
+    assert not any(access.settled for access in contract.accesses)
+
+
 def test_what_returns_early_goes_no_further():
     source = """
 def k(x, n):
