@@ -100,23 +100,18 @@ class Flights:
             self._leave(transfer, DONE)
         message = as_bytes(notification) or transfer.notification
         transfer.name = self._names.next(transfer.agent, transfer.peer, message, transfer.number)
-        for side in self._sides[transfer.number]:
-            for check, look in (
-                (STALE_LIST.name, lifetimes.stale),
-                (COLLECTED_MEMORY.name, lifetimes.collected),
-            ):
-                breach = self._teller.run(check, partial(look, side))
-                if breach is not None:
-                    listed = Site("prep_xfer_dlist", side.stack)
-                    raises = self._tell(breach, transfer, listed, Site("transfer", here()))
-                    verdict.raises = verdict.raises or raises
+        lost = self._lost(transfer)
+        for breach, side in lost:
+            listed = Site("prep_xfer_dlist", side.stack)
+            raises = self._tell(breach, transfer, listed, Site("transfer", here()))
+            verdict.raises = verdict.raises or raises
         if self._policy.armed(OVERLAP_IN_FLIGHT.name):
             with self._policy.contained(OVERLAP_IN_FLIGHT.name):
                 raises = self._overlap(agent, transfer)
                 verdict.raises = verdict.raises or raises
         if verdict.raises is not None:
             return verdict
-        if self._policy.armed(MODULE):
+        if not lost and self._policy.armed(MODULE):
             with self._policy.contained(MODULE):
                 posted = self._initiator.posting(
                     transfer, message, partial(target, agent, transfer.peer)
@@ -129,6 +124,17 @@ class Flights:
         transfer.state, transfer.polls, transfer.posted, transfer.ended = MOVING, 0, now(), None
         transfer.thread = get_ident()
         return verdict
+
+    def _lost(self, transfer: Transfer) -> list[tuple[Breach, Prepared]]:
+        """Sides whose memory is not what it was when the list was prepared."""
+        looks = (STALE_LIST, lifetimes.stale), (COLLECTED_MEMORY, lifetimes.collected)
+        found = []
+        for side in self._sides[transfer.number]:
+            for check, look in looks:
+                breach = self._teller.run(check.name, partial(look, side))
+                if breach is not None:
+                    found.append((breach, side))
+        return found
 
     def posted(self, transfer: Transfer, status: str | None) -> Violation | None:
         """After `transfer`, with its status, or None where NIXL raised."""
@@ -290,7 +296,8 @@ class Flights:
             self._initiator.failed()
         if posted is not None and state == DONE and self._policy.armed(MODULE):
             with self._policy.contained(MODULE):
-                raises = self._initiator.ended(transfer, posted, _made(transfer))
+                readable = not self._lost(transfer)
+                raises = self._initiator.ended(transfer, posted, _made(transfer), readable=readable)
         self._leave(transfer, state)
         return raises
 

@@ -113,17 +113,22 @@ class Initiator:
         """What is suspicious: everything is looked at for a while."""
         self._digesting.suspect()
 
-    def ended(self, transfer: Transfer, posted: Posted, made: Site) -> Violation | None:
-        """NIXL has said that it is done. What to raise, where that is known at once."""
+    def ended(
+        self, transfer: Transfer, posted: Posted, made: Site, *, readable: bool
+    ) -> Violation | None:
+        """NIXL has said that it is done. What to raise, where that is known at once.
+
+        readable  whether its memory is still there; else none is touched
+        """
         stack = here()
         if posted.post is None:
-            pending = self._digesting.begin(posted.pages)
+            pending = self._digesting.begin(posted.pages) if readable else None
             if pending is not None:
                 then = lambda found: self._tell(transfer, posted, {Moment.COMMIT: found[0]})  # noqa: E731
                 return self._digesting.later([pending], then)
             return None
         pendings = [posted.post]
-        if self._digesting.thrice:
+        if self._digesting.thrice and readable:
             again = self._digesting.begin(posted.pages)
             pendings += [again] if again is not None else []
         return self._digesting.later(

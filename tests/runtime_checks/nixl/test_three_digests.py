@@ -280,3 +280,18 @@ def test_what_is_sent_is_of_whom_the_pages_were_at_the_post(arm, pair, torch):
     stage("send", owner="D", pool=one.name, slots=SOURCE)
     assert {record["check"] for record in armed.violations} <= {"page-reused", "arrived-wrong"}
     del kept
+
+
+def test_memory_that_was_given_back_is_not_read(arm, pair):
+    armed, (one, other) = arm("sample"), pair()
+    armed.companion.digests.suspect()
+    local = one.prepare(None, rows5(one.regions))
+    remote = one.prepare(other, rows5(other.regions))
+    index = indices(starts(one.regions), SOURCE)
+    handle = one.agent.make_prepped_xfer("WRITE", local, index, remote, index, b"room")
+    one.deregister(1)
+    before = armed.companion.digests.counts["pages digested"]
+    one.agent.transfer(handle)
+    one.finish(handle)
+    assert "stale-list" in armed.checks
+    assert armed.companion.digests.counts["pages digested"] == before
