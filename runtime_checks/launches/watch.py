@@ -29,6 +29,8 @@ TABLES: Final = "launch tables"
 # and of the process's time that takes no more than such a share.
 ONE_IN: Final = {Mode.LOG: 16, Mode.SAMPLE: 16, Mode.ASSERT: 16, Mode.PARANOID: 1}
 SHARE: Final = {Mode.LOG: 0.002, Mode.SAMPLE: 0.002, Mode.ASSERT: 0.01, Mode.PARANOID: 1e9}
+# Seconds, when the process ends.
+PATIENCE: Final = 1.0
 
 
 class Watch:
@@ -181,15 +183,21 @@ class Watch:
                 self._owed = self._owed or violation
 
     def at_exit(self) -> None:
-        """What the device has answered since the last launch."""
+        """What the device has answered since the last launch, or answers soon: a device that hangs
+        is not waited for."""
+        end = time.monotonic() + PATIENCE
         self._late.drain()
+        while self._looking and time.monotonic() < end:
+            time.sleep(0.01)
+            self._late.drain()
 
 
 def _in_order(torch: Any, tensor: Any, stream: int | None) -> bool:
     """Whether what is asked of the tensor now is done right before the launch, and once: in a
     graph that is captured it would be done again and again, and nobody would ask what came out."""
     if not tensor.is_cuda:
-        return True
+        # What a device writes to pinned memory may not be there yet.
+        return bool(tensor.is_cpu) and not tensor.is_pinned()
     if tensor.device.index != torch.cuda.current_device():
         return False
     current = torch.cuda.current_stream()

@@ -4,7 +4,8 @@ from types import ModuleType
 
 import pytest
 
-from kvlint.runtime_checks.requiring import missing, never_met
+from kvlint.runtime_checks.requiring import check_names, missing, never_met
+from kvlint.runtime_checks.settings import SettingsError
 
 POOL = "engine.Pool.get_infos"
 OTHER = "engine.Other.get_infos"
@@ -42,3 +43,14 @@ def test_what_could_not_be_put_is_missing_wherever_its_class_is():
 def test_of_all_there_must_be_one():
     assert never_met(("all",), {}) == ["all"]
     assert missing(("all",), {}, []) == []
+
+
+def test_hooks_in_triton_can_be_required_and_are_not_all_that_there_is():
+    launches = "triton.CompiledKernel.launch_metadata"
+    check_names([launches], nixl=True)
+    with pytest.raises(SettingsError, match="where only KVLINT_CAPTURE is set"):
+        check_names([launches], nixl=False)
+    with pytest.raises(SettingsError, match=f"did you mean {launches}"):
+        check_names(["triton.CompiledKernel.launch_metadat"], nixl=True)
+    assert never_met(("all",), {launches: "installed"}) == ["all"]
+    assert never_met((launches,), {}) == [launches]
