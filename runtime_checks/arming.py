@@ -111,6 +111,8 @@ def guard_pool(pool: object, name: str, agent: str | None, **how: Any) -> None:
         companion.pools.declare_own(name, sound)
     else:
         companion.pools.declare(agent, sound, call="guard_pool")
+    if companion.settings.mode.reads:
+        companion.stages.declared(name, agent)
 
 
 def stage(name: str, **what: Any) -> None:

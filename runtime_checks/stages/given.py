@@ -1,5 +1,6 @@
 """What a program says of a stage, read; what cannot be is refused in one line."""
 
+from contextlib import suppress
 from operator import index
 from typing import Any, Final
 
@@ -59,8 +60,14 @@ class Memories:
         return known
 
     def here(self) -> list[Memory]:
-        """The pools that any agent of this process may move."""
-        return [self.named(pool, None) for pool in sorted(pools_here())]
+        """The pools that any agent of this process may move, and those that stages were told of.
+        What is gone is left out: another may lie there."""
+        named = {*((pool, None) for pool in pools_here()), *self._known}
+        found: dict[Memory, None] = {}
+        for pool, agent in sorted(named, key=str):
+            with suppress(StageError):
+                found[self.named(pool, agent)] = None
+        return list(found)
 
 
 def slots_of(given: Any, memory: Memory) -> Integers:

@@ -62,10 +62,6 @@ class Ledger:
         self._keep(note)
         return found
 
-    def memories(self) -> list[Memory]:
-        """Pools that anything was noted of."""
-        return list(self._last)
-
     def last(self, memory: Memory, slot: int, region: int) -> Page | None:
         """What was last noted of a page of a pool."""
         numbers, positions = self._at(memory, np.array([slot]))

@@ -5,6 +5,7 @@ in a later one. Of host memory it is told at once.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from kvlint.runtime_checks.regions import Integers
 from kvlint.runtime_checks.stacks import Stack, here
 from kvlint.runtime_checks.stages.given import (
     Memories,
+    StageError,
     ordinals_from,
     owner_of,
     slots_of,
@@ -158,10 +160,16 @@ class Stages:
             found = self.ledger.owners(memory, slots)
             if not found:
                 _, pages = next(memory.taken([0]).pages(slots))
-                for there in located(pages, self.ledger.memories()):
+                for there in located(pages, self._memories.here()):
                     for owned in self.ledger.owners(there.memory, there.slots):
                         found += there.spread(owned)
         return found
+
+    def declared(self, pool: str, agent: str | None) -> None:
+        """A pool of this name is declared: what lay there before is not known of it."""
+        with self._policy.contained(CHECK), suppress(StageError):
+            memory = self._memories.named(pool, agent)
+            self.forget(memory, np.arange(memory.slots))
 
     def forget(self, memory: Memory, slots: Integers) -> None:
         """What is put there next may be seen by nobody; nor is what has been seen, and is still
@@ -194,7 +202,7 @@ class Stages:
         with self._policy.contained(CHECK):
             violations: list[Violation] = []
             with self._lock:
-                memories = list({*self.ledger.memories(), *self._memories.here()})
+                memories = self._memories.here()
             for there in located(pages, memories):
                 with self._lock:
                     slots = there.slots

@@ -274,3 +274,33 @@ def test_a_file_of_stages_stays_small(pool, tmp_path, monkeypatch):
     assert [record["owner"] for record in records[1:]] == [
         f"R{number}" for number in range(51 - len(records), 50)
     ]
+
+
+def test_a_pool_where_another_one_was_has_nothing_of_it(torch):
+    runtime_checks.arm("assert")
+    memory = torch.zeros(16, 64, dtype=torch.uint8)
+    runtime_checks.guard_pool({"key": memory}, name="kv")
+    runtime_checks.stage("store", owner="A", pool="kv", slots=[3])
+    # As if the first one had been given back, and this one were where it was.
+    runtime_checks.guard_pool({"key": memory}, name="kv")
+    memory[3] += 1
+    runtime_checks.stage("read", owner="B", pool="kv", slots=[3])
+    assert checks() == []
+
+
+def test_whose_pages_a_transfer_moves_is_asked_of_pools_that_are_there(torch):
+    runtime_checks.arm("assert")
+    from kvlint.runtime_checks import arming
+
+    stages = arming._armed.stages
+    memory = torch.zeros(16, 64, dtype=torch.uint8)
+    runtime_checks.guard_pool({"key": memory}, name="kv")
+    runtime_checks.stage("store", owner="A", pool="kv", slots=[3, 4])
+    ((_, pages),) = stages._memories.named("kv", None).pages(np.array([4, 3, 9]))
+    (owned,) = stages.sent(pages, arming._armed.digests.begin(pages).digests())
+    assert (owned.owner, owned.positions.tolist(), owned.ordinals.tolist()) == ("A", [0, 1], [1, 0])
+    kept = memory.untyped_storage()
+    del memory
+    del kept
+    assert stages.sent(pages, np.zeros(3, np.uint64)) == []
+    assert checks() == []
