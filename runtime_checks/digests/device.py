@@ -26,6 +26,7 @@ from kvlint.runtime_checks.digests.pages import Pages, pages_at
 from kvlint.runtime_checks.digests.reference import Digests
 
 _LEAST: Final = 1024
+_DIRECT: Final = 1 << 14
 
 
 class Workspace:
@@ -45,6 +46,8 @@ class Workspace:
         self.found = torch.empty(found, dtype=torch.int64, device=device)
         self.result = torch.empty(found, dtype=torch.int64, pin_memory=on_gpu)
         self.digests = self.result.numpy().view(np.uint64)
+        # A device writes a few numbers into pinned memory faster than a copy is asked for.
+        self.direct = on_gpu and found <= _DIRECT
         self.done = torch.cuda.Event() if on_gpu else None
 
     @property
@@ -165,22 +168,24 @@ def _launched(torch: Any, device: Any, launch: Launch, lanes: int) -> Workspace:
     workspace = _WORKSPACES.take(torch, device, launch, lanes)
     launch.write(workspace.numbers)
     workspace.table.copy_(workspace.staged, non_blocking=True)
+    direct = workspace.direct and not launch.split
     if launch.split:
         workspace.found.zero_()
     if launch.programs:
-        _run(workspace, launch, lanes)
-    workspace.result.copy_(workspace.found, non_blocking=True)
+        _run(workspace, workspace.result if direct else workspace.found, launch, lanes)
+    if not direct:
+        workspace.result.copy_(workspace.found, non_blocking=True)
     if workspace.done is not None:
         workspace.done.record()
     return workspace
 
 
-def _run(workspace: Workspace, launch: Launch, lanes: int) -> None:
+def _run(workspace: Workspace, found: Any, launch: Launch, lanes: int) -> None:
     form = launch.form
     key = workspace.device, form, launch.align, lanes, launch.split
     arguments = (
         workspace.table,
-        workspace.found,
+        found,
         launch.tiles,
         form.slots,
         form.words,

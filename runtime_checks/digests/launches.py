@@ -53,29 +53,21 @@ def form_of(longest: int) -> Form:
     return MIDDLE if longest < 32768 else LARGE
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Launch:
     """One launch.
 
-    regions  (R, 4) columns of each row that follow from the regions: where slot 0 begins, bytes
-             from slot to slot, bytes of each, words of the page before them
-    firsts   (R,) where the row's slots begin in `slots`
-    counts   (R,) how many they are
-    ends     (R,) how many digests there are up to the row's last
-    slots    (S,)
-    lanes    the keys of each
-    pages    how many there are
-    tiles    programs of each row; those beyond its count end at once
-    align    what divides every address and length: 16, 4 or 1
-    split    whether several programs add to one page's digest, which must be 0 before
+    head   of the table: the lanes' keys and the number of pages, then (R, COLUMNS) the rows, with
+           their columns as named above
+    slots  (S,) the rest of the table
+    pages  how many there are
+    tiles  programs of each row; those beyond its count end at once
+    align  what divides every address and length: 16, 4 or 1
+    split  whether several programs add to one page's digest, which must be 0 before
     """
 
-    regions: Integers
-    firsts: Integers
-    counts: Integers
-    ends: Integers
+    head: Integers
     slots: Integers
-    lanes: Integers
     pages: int
     tiles: int
     align: int
@@ -83,99 +75,106 @@ class Launch:
     form: Form
 
     @property
+    def rows(self) -> Integers:
+        """(R, COLUMNS)"""
+        rows: Integers = self.head[COLUMNS:].reshape(-1, COLUMNS)
+        return rows
+
+    @property
     def programs(self) -> int:
-        return len(self.regions) * self.tiles
+        return (len(self.head) // COLUMNS - 1) * self.tiles
 
     @property
     def size(self) -> int:
         """Of the table, in numbers of 64 bits."""
-        return COLUMNS * (len(self.regions) + 1) + len(self.slots)
+        return len(self.head) + len(self.slots)
 
     def write(self, table: Integers) -> None:
-        """The table: the lanes' keys and the number of pages, the rows with their columns as named
-        above, the slots."""
-        slots_at = COLUMNS * (len(self.regions) + 1)
-        table[: len(self.lanes)] = self.lanes
-        table[PAGES_AT] = self.pages
-        rows = table[COLUMNS:slots_at].reshape(-1, COLUMNS)
-        rows[:, :FIRST] = self.regions
-        np.add(self.firsts, slots_at, out=rows[:, FIRST])
-        rows[:, COUNT] = self.counts
-        np.subtract(self.ends, self.counts, out=rows[:, BEGIN])
-        table[slots_at : self.size] = self.slots
+        table[: len(self.head)] = self.head
+        table[len(self.head) : self.size] = self.slots
 
 
 def launch_of(pages: Pages, seed: int, lanes: int = 1, form: Form | None = None) -> Launch:
     """The launch that digests all of the pages."""
-    # The regions of a list stay, so what follows from them is looked up: a transfer has
-    # microseconds.
-    plan = _plan(pages.bases.tobytes(), pages.strides.tobytes(), pages.lengths.tobytes(), form)
-    form, regions = plan.form, plan.regions
-    firsts, counts = pages.firsts, pages.counts
-    ends = counts.cumsum()
-    total = int(ends[-1]) if len(ends) else 0
-    most = int(counts.max()) if total else 0
-    work = total
-    if plan.blocks is not None:
-        firsts, counts, ends = firsts[plan.blocks], counts[plan.blocks], ends[plan.blocks]
-        work = int(counts.sum())
-    if most * len(regions) > 2 * work + _IDLE * form.slots:
-        most = -(-work // len(regions))
-        most += -most % form.slots
-        which, before = _cut(-(-counts // most))
-        regions, before = regions[which], before * most
-        ends = ends[which] - counts[which] + before
-        firsts, counts = firsts[which] + before, np.minimum(counts[which] - before, most)
-        ends += counts
-    align = plan.align if plan.align else _align_of_all(pages) if total else 1
-    keys, tiles = _keys(seed, lanes), -(-most // form.slots)
-    return Launch(
-        regions,
-        firsts,
-        counts,
-        ends,
-        pages.slots,
-        keys,
-        total,
-        tiles,
-        align,
-        plan.blocks is not None,
-        form,
-    )
+    # Regions stay, and requests of a length come again, so all but the slots is looked up: a
+    # transfer has microseconds.
+    columns = pages.bases, pages.strides, pages.lengths, pages.firsts, pages.counts
+    plan = _plan(*(column.tobytes() for column in columns), seed, lanes, form)
+    align = plan.align if plan.align else _align_of_all(pages) if plan.pages else 1
+    return Launch(plan.head, pages.slots, plan.pages, plan.tiles, align, plan.split, plan.form)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Plan:
-    """What follows from the regions: the form, a launch's `regions`, and, where long pages are cut
-    into parts, (R,) the block of each row. `align` is 0 where that depends on the slots."""
+    """A launch without its slots. `align` is 0 where that depends on them."""
 
-    form: Form
-    regions: Integers
-    blocks: Integers | None
+    head: Integers
+    pages: int
+    tiles: int
     align: int
+    split: bool
+    form: Form
 
 
 @lru_cache(256)
-def _plan(bases: bytes, strides: bytes, lengths: bytes, form: Form | None) -> _Plan:
-    columns = [np.frombuffer(column, np.int64) for column in (bases, strides, lengths)]
-    regions = np.stack((*columns, np.zeros(len(columns[0]), np.int64)), axis=1)
-    longest = int(columns[2].max(initial=0))
+def _plan(
+    bases: bytes,
+    strides: bytes,
+    lengths: bytes,
+    firsts: bytes,
+    counts: bytes,
+    seed: int,
+    lanes: int,
+    form: Form | None,
+) -> _Plan:
+    each = [np.frombuffer(column, np.int64) for column in (bases, strides, lengths)]
+    regions = np.stack((*each, np.zeros(len(each[0]), np.int64)), axis=1)
+    first, count = np.frombuffer(firsts, np.int64), np.frombuffer(counts, np.int64)
+    longest = int(each[2].max(initial=0))
     form = form_of(longest) if form is None else form
     align = _aligned(int(np.bitwise_or.reduce(regions, axis=None)))
-    if align < WORD and not (columns[2] % WORD).any():
+    if align < WORD and not (each[2] % WORD).any():
         align = 0
-    if longest <= form.part:
-        return _Plan(form, regions, None, align)
+    end = count.cumsum()
+    pages, most = int(count.sum()), int(count.max(initial=0))
+    split = longest > form.part
+    if split:
+        which, regions = _parts(regions, form)
+        first, count, end = first[which], count[which], end[which]
+    work = int(count.sum())
+    if most * len(regions) > 2 * work + _IDLE * form.slots:
+        most = -(-work // len(regions))
+        most += -most % form.slots
+        which, before = _cut(-(-count // most))
+        regions, before = regions[which], before * most
+        end = end[which] - count[which] + before
+        first, count = first[which] + before, np.minimum(count[which] - before, most)
+        end += count
+    head = np.zeros(COLUMNS * (len(regions) + 1), np.int64)
+    told = [key for lane in seeds(seed, lanes) for key in keys(lane)]
+    head[: len(told)] = told
+    head[PAGES_AT] = pages
+    rows = head[COLUMNS:].reshape(-1, COLUMNS)
+    rows[:, :FIRST] = regions
+    rows[:, FIRST] = first + len(head)
+    rows[:, COUNT] = count
+    rows[:, BEGIN] = end - count
+    head.flags.writeable = False
+    return _Plan(head, pages, -(-most // form.slots), align, split, form)
+
+
+def _parts(regions: Integers, form: Form) -> tuple[Integers, Integers]:
+    """Long pages cut into parts: (P,) the region of each, and (P, 4) its columns."""
     total = regions[:, LENGTH]
     pieces = np.maximum(1, -(-total // form.part))
     words = -(-total // (WORD * form.words * pieces)) * form.words
-    blocks, before = _cut(pieces)
-    regions, words = regions[blocks], words[blocks]
-    before *= words
-    regions[:, WORDS_BEFORE] = before
-    regions[:, BASE] += before * WORD
-    regions[:, LENGTH] = np.clip(regions[:, LENGTH] - before * WORD, 0, words * WORD)
-    return _Plan(form, regions, blocks, align)
+    which, before = _cut(pieces)
+    parts, words = regions[which], words[which]
+    before = before * words
+    parts[:, WORDS_BEFORE] = before
+    parts[:, BASE] += before * WORD
+    parts[:, LENGTH] = np.clip(parts[:, LENGTH] - before * WORD, 0, words * WORD)
+    return which, parts
 
 
 def _aligned(together: int) -> int:
@@ -187,11 +186,6 @@ def _align_of_all(pages: Pages) -> int:
     """Slots that are not all used may be well placed where their stride is not."""
     ends = pages.addresses | pages.page_lengths.view(np.uint64)
     return _aligned(int(np.bitwise_or.reduce(ends)))
-
-
-@lru_cache(16)
-def _keys(seed: int, lanes: int) -> Integers:
-    return np.array([key for lane in seeds(seed, lanes) for key in keys(lane)], np.int64)
 
 
 def _cut(pieces: Integers) -> tuple[Integers, Integers]:
