@@ -29,7 +29,7 @@ from kvlint.runtime_checks.stages.ledger import Ledger
 from kvlint.runtime_checks.stages.locating import located
 from kvlint.runtime_checks.stages.memory import Memory
 from kvlint.runtime_checks.stages.notes import Early, Finding, Note, Owned, Page, Stage
-from kvlint.runtime_checks.stages.records import entries
+from kvlint.runtime_checks.stages.records import entries, newest
 from kvlint.runtime_checks.stages.sayings import in_flight, told
 from kvlint.runtime_checks.transfers import now
 from kvlint.runtime_checks.violations import Violation
@@ -319,7 +319,7 @@ class Stages:
 
     def entries(self) -> Iterable[Mapping[str, object]]:
         """What is kept, as a file gets it."""
-        return entries(self.ledger.notes(), self._digests.seed)
+        return entries(newest(self.ledger.notes()), self._digests.seed)
 
 
 def _site(note: Note) -> Site | None:

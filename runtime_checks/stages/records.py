@@ -1,6 +1,6 @@
 """What a file gets of the ledger: one object a pool, and one or a few a note."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Final
 
@@ -10,6 +10,17 @@ from kvlint.runtime_checks.stages.notes import Note
 
 # So many digests in one line: what reads them bounds its lines.
 A_LINE: Final = 1 << 15
+# So many fill a file: older notes are not even put into words, which a server would wait for.
+A_FILE: Final = 1 << 19
+
+
+def newest(notes: Sequence[Note], most: int = A_FILE) -> Sequence[Note]:
+    """As many of the last as have so many digests together; one at least."""
+    first = len(notes)
+    while first and most > 0:
+        first -= 1
+        most -= notes[first].digests.size
+    return notes[first:]
 
 
 def entries(notes: Iterable[Note], seed: int) -> Iterator[Mapping[str, object]]:

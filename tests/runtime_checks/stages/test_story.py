@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kvlint.runtime_checks.reading import put_together, record_of
 from kvlint.runtime_checks.stages.ledger import Ledger
-from kvlint.runtime_checks.stages.records import A_LINE, entries
+from kvlint.runtime_checks.stages.records import A_LINE, entries, newest
 from kvlint.runtime_checks.stages.story import changes
 from kvlint.runtime_checks.telling import tell, tell_as_json
 from tests.runtime_checks.layouts import QUICK
@@ -181,6 +181,15 @@ def test_many_pages_are_written_in_lines_of_bounded_length_and_read_again():
     decode = left(2, at(2, "arrival", "A", many, range(A_LINE), [*digests[:-1], 0]))
     (change,) = changes([*prefill, *decode]).found
     assert (change.ordinal, change.pages, change.holder) == (A_LINE - 1, 4, None)
+
+
+def test_only_the_newest_notes_are_put_into_words():
+    notes = [note("store", f"R{n}", PREFILL, range(4), range(4)) for n in range(9)]
+    assert newest(notes, 17) == notes[-3:]
+    assert newest(notes, 16) == notes[-2:]
+    assert newest(notes, 1) == notes[-1:]
+    assert newest(notes) == notes
+    assert newest([]) == []
 
 
 HOSTILE = st.recursive(
