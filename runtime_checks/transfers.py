@@ -43,6 +43,13 @@ class Names:
         return f"{stem}#{times}"
 
 
+def parts_of_name(name: str) -> tuple[str, int]:
+    """What transfers with one notification share, and which of them it is, from 1; 0 where it has
+    no notification, and all of its name is its own."""
+    stem, mark, number = name.rpartition("#")
+    return (stem, int(number)) if mark and number.isdecimal() else (name, 0)
+
+
 def now() -> int:
     """Nanoseconds since the epoch: two processes of one machine can compare them."""
     return time.time_ns()
@@ -64,6 +71,8 @@ class Transfer:
     local, remote  what is selected; None once the handle is gone
     raw     NIXL's own agent and handle, for questions to them while the engine holds the handle
     thread  that has posted it
+    alone   whether no other with its notification was in flight when it was
+    heard   whether its notification was read in this process
     """
 
     number: int
@@ -84,6 +93,8 @@ class Transfer:
     ended: int | None = None
     raw: tuple[Any, int] | None = None
     thread: int | None = None
+    alone: bool = True
+    heard: bool = False
     _told: Mapping[str, object] | None = None
     _first: Place | None = None
 

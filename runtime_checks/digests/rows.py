@@ -11,7 +11,7 @@ from kvlint.geometry import Region
 from kvlint.runtime_checks.digests.identity import identity
 from kvlint.runtime_checks.digests.reference import Digests
 from kvlint.runtime_checks.lists import DescriptorList
-from kvlint.runtime_checks.regions import Addresses, Integers
+from kvlint.runtime_checks.regions import Addresses, Flags, Integers
 from kvlint.runtime_checks.selection import Selection
 
 DECLARED: Final = 1 << 63
@@ -43,6 +43,17 @@ class Rows:
         lengths = self.lengths
         each = bool(((lengths > 0) & (lengths <= most)).all())
         return each and int(lengths.sum()) <= most and bool((self.addresses < _HALF).all())
+
+    def touched(self, other: "Rows") -> Flags:
+        """(N,) which of these share a byte with one of the other's."""
+        if not len(other):
+            return np.zeros(len(self), np.bool_)
+        order = np.argsort(other.addresses, kind="stable")
+        begins = other.addresses[order]
+        ends = np.maximum.accumulate(begins + other.lengths[order].astype(np.uint64))
+        last = np.searchsorted(begins, self.addresses + self.lengths.astype(np.uint64)) - 1
+        found: Flags = (last >= 0) & (ends[last] > self.addresses)
+        return found
 
     @cached_property
     def regions(self) -> Integers:

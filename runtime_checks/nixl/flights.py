@@ -23,6 +23,7 @@ from kvlint.runtime_checks.in_flight import InFlight
 from kvlint.runtime_checks.locks import Lock
 from kvlint.runtime_checks.nixl import lifetimes
 from kvlint.runtime_checks.nixl.agents import Agent
+from kvlint.runtime_checks.nixl.alike import Alike
 from kvlint.runtime_checks.nixl.initiator import Initiator, Posted, Target
 from kvlint.runtime_checks.nixl.preparing import Prepared
 from kvlint.runtime_checks.nixl.teller import Teller, Verdict
@@ -63,6 +64,7 @@ class Flights:
         """In a forked child, where no transfer of the parent's is in flight."""
         self.lock = Lock()
         self._in_flight = InFlight()
+        self._alike = Alike()
         self._over: deque[int] = deque()
         self._transfers.clear()
         self._sides.clear()
@@ -121,6 +123,7 @@ class Flights:
         with self.lock:
             self._settle()
             self._in_flight.enter(transfer)
+            self._alike.enter(transfer)
         transfer.state, transfer.polls, transfer.posted, transfer.ended = MOVING, 0, now(), None
         transfer.thread = get_ident()
         return verdict
@@ -225,7 +228,7 @@ class Flights:
         thread that has posted one: its agent may be in use by another."""
         found: list[Use] = []
         for transfer in list(self._transfers.values()):
-            if transfer.state != MOVING:
+            if transfer.state != MOVING or transfer.heard:
                 continue
             used = list(uses(transfer, pages, is_here))
             if used and transfer.thread == get_ident():
@@ -234,6 +237,10 @@ class Flights:
                         continue
             found += used
         return found
+
+    def heard(self, name: str) -> None:
+        """See `Alike`."""
+        self._alike.heard(name)
 
     def at_exit(self) -> None:
         """Transfers that were posted and never asked about."""
@@ -320,7 +327,9 @@ class Flights:
     def _settle(self) -> None:
         """What destructors could not do themselves. The caller holds the lock."""
         while self._over:
-            self._in_flight.leave(self._over.popleft())
+            number = self._over.popleft()
+            self._in_flight.leave(number)
+            self._alike.leave(number)
 
 
 def _made(transfer: Transfer) -> Site:

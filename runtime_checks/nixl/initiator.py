@@ -88,7 +88,8 @@ class Initiator:
             digesting.unread("pages of one transfer lie on several devices")
             return None
         rows = rows_of(transfer.local, transfer.remote)
-        posted = Posted(transfer.local, pages, rows, target())
+        # Without a notification the other side never knows when it is over.
+        posted = Posted(transfer.local, pages, rows, target() if notification else None)
         if transfer.operation == "WRITE":
             posted.post = digesting.begin(pages)
             if posted.post is None:
@@ -120,6 +121,9 @@ class Initiator:
 
         readable  whether its memory is still there; else none is touched
         """
+        if not transfer.alone:
+            # Which of them a notification is of, the other side cannot know.
+            posted.target = None
         stack = here()
         if posted.post is None:
             pending = self._digesting.begin(posted.pages) if readable else None

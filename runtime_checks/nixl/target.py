@@ -6,7 +6,7 @@ written it: no memory is touched that this agent has not registered.
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final
@@ -31,24 +31,28 @@ from kvlint.runtime_checks.nixl.agents import Agent
 from kvlint.runtime_checks.nixl.initiator import Moment
 from kvlint.runtime_checks.nixl.teller import Teller
 from kvlint.runtime_checks.policy import Site
-from kvlint.runtime_checks.regions import Integers, Regions
+from kvlint.runtime_checks.regions import Flags, Integers, Regions
+from kvlint.runtime_checks.transfers import parts_of_name
 from kvlint.runtime_checks.violations import Violation
 
 _OPEN: Final = 1024
 _SEEN: Final = 4096
+_SHARED: Final = 8
 
 
 def id_of(transfer: str) -> bytes:
-    """A transfer's name in 16 bytes."""
-    return blake2b(transfer.encode(errors="backslashreplace"), digest_size=16).digest()
+    """A transfer's name in 16 bytes: the first 8 are those of all with its notification."""
+    stem, number = parts_of_name(transfer)
+    shared = blake2b(stem.encode(errors="backslashreplace"), digest_size=_SHARED).digest()
+    return shared + (number % (1 << 64)).to_bytes(16 - _SHARED, "little")
 
 
 @dataclass(eq=False)
 class _Arriving:
     """One transfer that somebody else has posted.
 
-    over   whether its notification was seen
     over    whether its notification was seen
+    later   others that were known of by then and write here, too, as far as anybody knows
     found   the digests that are known by now
     wanted  those that are still worked on here
     """
@@ -63,6 +67,14 @@ class _Arriving:
     wanted: set[Moment] = field(default_factory=set)
     pages: Pages | None = None
     owners: Sequence[Any] = ()
+    later: "list[_Arriving]" = field(default_factory=list)
+
+    def overwritten(self, later: "Iterable[_Arriving]") -> Flags:
+        """(N,) which of its pages share a byte with what one of these writes."""
+        found = np.zeros(len(self.rows), np.bool_)
+        for other in later:
+            found |= self.rows.touched(other.rows)
+        return found
 
 
 class Target:
@@ -73,6 +85,8 @@ class Target:
         self._digesting = digesting
         self._teller = teller
         self._open: OrderedDict[bytes, _Arriving] = OrderedDict()
+        # Of those whose notification was not read yet, by what is the same of its likes.
+        self._awaited: dict[bytes, set[bytes]] = {}
         # Of those that nobody had announced by the time that they were over.
         self._seen: OrderedDict[bytes, None] = OrderedDict()
         self._known: Known = NOTHING
@@ -103,8 +117,9 @@ class Target:
             return
         arriving = _Arriving(transfer, name or transfer.hex(), initiator, operation, rows)
         self._open[transfer] = arriving
+        self._awaited.setdefault(transfer[:_SHARED], set()).add(transfer)
         if len(self._open) > _OPEN:
-            self._open.popitem(last=False)
+            self._close(next(iter(self._open)))
             counts["not compared: too many transfers at a time"] += 1
         if operation == "READ":
             self._begin(arriving, Moment.POST)
@@ -116,16 +131,22 @@ class Target:
 
     def _notified(self, name: str) -> None:
         transfer = id_of(name)
-        arriving = self._open.get(transfer)
-        if arriving is None:
+        alike = self._awaited.get(transfer[:_SHARED], set())
+        if alike != {transfer}:
+            # Of several with this notification it is not known whose it is, nor where the two
+            # sides do not count alike, as after a transfer that failed or a restart.
+            for other in list(alike):
+                self._close(other)
+                self._digesting.counts["not compared: others have its notification"] += 1
             self._seen[transfer] = None
             if len(self._seen) > _SEEN:
                 self._seen.popitem(last=False)
             return
-        if arriving.over:
-            return
+        arriving = self._open[transfer]
+        self._heard(transfer)
         arriving.over, arriving.name = True, name
         if arriving.operation == "WRITE":
+            arriving.later = self._after(arriving)
             self._begin(arriving, Moment.COMMIT)
         elif self._digesting.thrice:
             self._begin(arriving, Moment.COMPLETION)
@@ -154,7 +175,7 @@ class Target:
         pages = self._pages(arriving.rows)
         pending = self._digesting.begin(pages) if pages is not None else None
         if pending is None:
-            self._open.pop(arriving.number, None)
+            self._close(arriving.number)
             return
         arriving.wanted.add(moment)
         arriving.pages = pages
@@ -187,9 +208,17 @@ class Target:
         post, commit = (arriving.found.get(m) for m in (Moment.POST, Moment.COMMIT))
         if post is None or commit is None or not arriving.over or arriving.wanted:
             return None
-        self._open.pop(arriving.number, None)
+        later = [*arriving.later, *self._after(arriving)]
+        self._close(arriving.number)
         self._digesting.counts["transfers compared"] += 1
         three = Three(post, commit, arriving.found.get(Moment.COMPLETION))
+        again = 0
+        if later and three.wrong.any():
+            overwritten = arriving.overwritten(later)
+            again = int((overwritten & three.wrong).sum())
+            commit = np.where(overwritten, post, commit)
+            three = Three(post, commit, three.completion)
+            self._digesting.counts["pages not compared: written again meanwhile"] += again
         named = _Named(arriving, self._declared_for(arriving.rows))
         raises, wrong = None, False
         for check, look in (
@@ -203,9 +232,33 @@ class Target:
                 wrong = True
                 raises = raises or self._tell(breach, arriving)
         stages = self._digesting.stages
-        if stages is not None and arriving.owners and arriving.pages is not None and not wrong:
+        right = not (wrong or again)
+        if stages is not None and arriving.owners and arriving.pages is not None and right:
             stages.arrived(arriving.pages, commit, arriving.owners)
         return raises
+
+    def _after(self, arriving: _Arriving) -> list[_Arriving]:
+        """Those announced since that write, too: they may have come before its notification was
+        read."""
+        found: list[_Arriving] = []
+        for other in reversed(self._open.values()):
+            if other is arriving or arriving.operation != "WRITE":
+                break
+            if other.operation == "WRITE":
+                found.append(other)
+        return found
+
+    def _heard(self, transfer: bytes) -> None:
+        alike = self._awaited.get(transfer[:_SHARED], set())
+        alike.discard(transfer)
+        if not alike:
+            self._awaited.pop(transfer[:_SHARED], None)
+
+    def _close(self, transfer: bytes) -> None:
+        arriving = self._open.pop(transfer, None)
+        if arriving is not None:
+            arriving.later = []
+            self._heard(transfer)
 
     def _tell(self, breach: Breach, arriving: _Arriving) -> Violation | None:
         return self._teller.policy.judge(

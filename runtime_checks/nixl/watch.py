@@ -282,6 +282,7 @@ class Watch:
                 name = known.arrivals.next(as_name(sender), known.name, as_bytes(text), 0)
                 entry = Notified(name, known.name, as_name(sender), now())
                 self._policy.recorder.append(entry)
+                self.flights.heard(name)
                 if target is not None and self._policy.armed(MODULE):
                     with self._policy.contained(MODULE):
                         target.notified(name)
