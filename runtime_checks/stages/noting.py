@@ -156,6 +156,8 @@ class Stages:
         """Whose pages lie there, as far as stages have told: in this pool, or in another one that
         is cut into the same pages."""
         found: list[Owned] = []
+        # What a device has answered by now is known, too.
+        self._digests.drain()
         with self._policy.contained(CHECK), self._lock:
             found = self.ledger.owners(memory, slots)
             if not found:

@@ -150,5 +150,5 @@ def test_what_is_wrong_with_the_environment_is_said_once_however_often_a_door_is
     ran = python("load_as_vllm()\nload_as_sglang()\nload_as_vllm()\n", KVLINT_RUNTIME="loud")
     assert ran.returncode == 0
     assert ran.stderr.splitlines() == [
-        "kvlint: not armed: unknown mode: loud; there are off, log, assert, paranoid"
+        "kvlint: not armed: unknown mode: loud; there are off, log, sample, assert, paranoid"
     ]

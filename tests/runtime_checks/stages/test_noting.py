@@ -213,6 +213,22 @@ def test_what_comes_late_is_raised_by_a_later_stage(pool, slow):
     assert checks() == ["page-changed"]
 
 
+def test_whose_pages_lie_somewhere_is_known_once_a_device_has_answered(pool, slow):
+    from kvlint.runtime_checks import arming
+
+    runtime_checks.arm("sample")
+    arming._armed.digests.suspect()
+    tensors = pool()
+    runtime_checks.stage("store", owner="A", slots=[3])
+    stages = arming._armed.stages
+    memory = stages._memories.named("pool", None)
+    assert stages.owners(memory, np.array([3])) == []
+    Slow.done = True
+    (owned,) = stages.owners(memory, np.array([3]))
+    assert owned.owner == "A"
+    del tensors
+
+
 def test_what_is_late_at_the_end_is_waited_for(pool, slow, tmp_path):
     runtime_checks.arm("assert", report=tmp_path)
     tensors = pool()
