@@ -56,6 +56,8 @@ class Ledger:
             before, places = self._before(note)
             wrong = (before > 0) & (note.digests != self._digests(note, before, places))
             if wrong.any():
+                wrong &= ~self._of_another_rank(note, before)
+            if wrong.any():
                 found += self._findings(note, before, places, wrong)
         if note.stage is Stage.ARRIVAL:
             found += self._early(note)
@@ -127,7 +129,11 @@ class Ledger:
         wanted = looked_at(note)
         missing = int(wanted.sum()) * count
         comes = note.stage is Stage.ARRIVAL
-        for earlier in reversed(self._of_owner.get(note.owner, ())):
+        known = list(reversed(self._of_owner.get(note.owner, ())))
+        if not note.writes:
+            # Ranks of one process each have a page of the request in a pool of their own.
+            known.sort(key=lambda earlier: earlier.memory != note.memory)
+        for earlier in known:
             if not missing:
                 break
             if comes and earlier.stage is Stage.READ:
@@ -154,6 +160,31 @@ class Ledger:
                 numbers[fresh] = number
                 places[fresh] = ((rows[:, None] << _POSITIONS) | at[None, :])[fresh]
         return numbers, places
+
+    def _of_another_rank(self, note: Note, numbers: Integers) -> Flags:
+        """(R, n) pages that are not as the last pool that they were seen in has them, but as
+        another one: ranks have one request and the same regions, and other bytes each."""
+        right = np.zeros(note.digests.shape, bool)
+        foreign = np.zeros(note.digests.shape, bool)
+        for number in np.unique(numbers[numbers > 0]).tolist():
+            if self._notes[number].memory != note.memory:
+                foreign |= numbers == number
+        if not foreign.any():
+            return right
+        seen: dict[Memory, Flags] = {}
+        wanted = looked_at(note)
+        for earlier in reversed(self._of_owner.get(note.owner, ())):
+            if earlier.memory == note.memory or earlier.stage is Stage.READ:
+                continue
+            rows = _rows_in(earlier, note, wanted)
+            at = _positions(earlier.ordinals, note.ordinals)
+            there = (rows >= 0)[:, None] & (at >= 0)[None, :]
+            if not there.any():
+                continue
+            last = seen.setdefault(earlier.memory, np.zeros(right.shape, bool))
+            right |= there & ~last & (earlier.digests[rows[:, None], at[None, :]] == note.digests)
+            last |= there
+        return right & foreign
 
     def _digests(self, note: Note, numbers: Integers, places: Integers) -> Digests:
         """(R, n) of the pages at these places; the note's own where there are none."""

@@ -41,7 +41,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One record: the pages of some regions at one stage."""
+    """One record: the pages of some regions at one stage.
+
+    place  tells pools of one name apart
+    """
 
     process: Process
     number: int
@@ -51,6 +54,7 @@ class Note:
     time: int
     seed: str
     pool: str
+    place: tuple[Process, int]
     regions: Mapping[str, str]
     slots: Sequence[int]
     ordinals: Sequence[int]
@@ -114,6 +118,7 @@ def _note(record: Record, process: Process, pool: Pool) -> Note | None:
         time=record["time"],
         seed=record["seed"],
         pool=name,
+        place=(process, record["pool"]),
         regions={keys[region]: names[region] for region in regions},
         slots=slots,
         ordinals=ordinals,

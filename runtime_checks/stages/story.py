@@ -135,6 +135,8 @@ def _first(key: str, ordinal: int, looks: list[_Look]) -> tuple[Change | None, o
         earlier, there = looks[before]
         if earlier.digest(key, there) == note.digest(key, at):
             continue
+        if earlier.place != note.place and _of_another_rank(key, looks, number):
+            continue
         chosen = looks[:number]
         if before > number:
             before, chosen = number, [*chosen, looks[before]]
@@ -161,9 +163,27 @@ def _before(looks: Sequence[_Look], number: int) -> int | None:
         own = [at for at in own if looks[at][0].stage != "read"]
         return _nearest(looks, sent, note.time) if sent else max(own, default=None)
     if own:
-        return max(own, key=lambda at: looks[at][0].number)
+        # Ranks of one process each have a page of the request in a pool of their own.
+        there = [at for at in own if looks[at][0].place == note.place]
+        return max(there or own, key=lambda at: looks[at][0].number)
     others = sent or [at for at, (other, _) in enumerate(looks) if other.stage == "store"]
     return _nearest(looks, [at for at in others if at != number], note.time)
+
+
+def _of_another_rank(key: str, looks: Sequence[_Look], number: int) -> bool:
+    """Whether a look agrees with what another pool has sent, or stored: ranks have one request
+    and the same regions, and other bytes each."""
+    note, at = looks[number]
+    for stage in "send", "store":
+        among: dict[object, list[int]] = defaultdict(list)
+        for other, (earlier, _) in enumerate(looks):
+            if earlier.stage == stage and earlier.place != note.place:
+                among[earlier.place].append(other)
+        nearest = [_nearest(looks, its, note.time) for its in among.values()]
+        found = [looks[one] for one in nearest if one is not None]
+        if found:
+            return any(one.digest(key, there) == note.digest(key, at) for one, there in found)
+    return False
 
 
 def _nearest(looks: Sequence[_Look], among: Sequence[int], time: int) -> int | None:

@@ -160,3 +160,30 @@ def test_what_arrives_wrong_is_told_although_it_was_read_early_and_just_as_wrong
     ((check, message),) = noted(ledger, "arrival", "A", DECODE, [3], [5])
     assert check == "page-changed"
     assert "changed between send (prefill slot 3) and arrival" in message
+
+
+RANKS = [memory("kv", at=number << 20) for number in range(1, 5)]
+
+
+def test_ranks_of_one_process_have_the_same_request_and_other_bytes():
+    ledger = Ledger()
+    one, other = [11, 12], [21, 22]
+    for stage, pools, slots in (
+        ("store", RANKS[:2], [3, 4]),
+        ("send", RANKS[:2], [3, 4]),
+        ("arrival", RANKS[2:], [9, 2]),
+        ("read", RANKS[2:], [9, 2]),
+    ):
+        for pool, holds in zip(pools, (one, other), strict=True):
+            assert noted(ledger, stage, "A", pool, slots, holds) == []
+
+
+def test_what_no_rank_has_is_told():
+    ledger = Ledger()
+    for pool, holds in zip(RANKS, ([11], [21]), strict=False):
+        noted(ledger, "store", "A", pool, [3], holds)
+    ((check, _),) = noted(ledger, "arrival", "A", RANKS[2], [9], [31])
+    assert check == "page-changed"
+    noted(ledger, "arrival", "A", RANKS[3], [9], [21])
+    ((check, _),) = noted(ledger, "read", "A", RANKS[3], [9], [11])
+    assert check == "page-changed"

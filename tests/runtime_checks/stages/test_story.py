@@ -221,3 +221,49 @@ def test_a_report_needs_no_numpy():
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert ran.stdout == "no violations, 0 transfers recorded\n", ran.stderr
+
+
+def ranks(arrived, read):
+    """Two ranks, each of which stores, sends and gets pages of one request by its own processes."""
+    pools = [memory("kv", at=number << 20) for number in range(1, 5)]
+    sent = [
+        record
+        for rank, holds in enumerate(([11, 12], [21, 22]))
+        for record in left(
+            1 + rank,
+            at(1 + rank, "store", "A", pools[rank], [3, 4], holds),
+            at(3 + rank, "send", "A", pools[rank], [3, 4], holds),
+        )
+    ]
+    came = [
+        record
+        for rank in range(2)
+        for record in left(
+            3 + rank,
+            at(5 + rank, "arrival", "A", pools[2 + rank], [8, 9], arrived[rank]),
+            at(7 + rank, "read", "A", pools[2 + rank], [8, 9], read[rank]),
+        )
+    ]
+    return [*sent, *came]
+
+
+def test_a_rank_is_not_held_against_anothers_bytes():
+    right = ([11, 12], [21, 22])
+    assert told(*ranks(right, right)) == ["no violations, 0 transfers recorded"]
+
+
+def test_what_no_rank_has_sent_is_told_of_its_rank():
+    lines = told(*ranks(([11, 12], [21, 22]), ([11, 12], [21, 5])))
+    assert "first differs at read (kv, process 4)" in "\n".join(lines)
+    lines = told(*ranks(([11, 5], [21, 22]), ([11, 5], [21, 22])))
+    assert "first differs at arrival (kv, process 3)" in "\n".join(lines)
+
+
+def test_ranks_of_one_process_are_told_apart_by_their_pools():
+    pools = [memory("kv", at=number << 20) for number in range(1, 3)]
+    notes = [
+        at(2 * number + rank, stage, "A", pools[rank], [3, 4], holds)
+        for number, stage in enumerate(("store", "send", "read"), 1)
+        for rank, holds in enumerate(([11, 12], [21, 22]))
+    ]
+    assert told(*left(1, *notes)) == ["no violations, 0 transfers recorded"]
