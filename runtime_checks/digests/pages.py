@@ -68,6 +68,20 @@ class Pages:
 
 def pages_at(addresses: Addresses, lengths: Integers, kind: str, device: int = 0) -> Pages:
     """Pages that lie anywhere: (N,) addresses and lengths in bytes."""
+    if len(lengths) and bool((lengths == lengths[0]).all()):
+        one = np.ones(1, np.int64)
+        count = np.array([len(lengths)], np.int64)
+        slots = addresses.astype(np.int64)
+        return Pages(
+            np.zeros(1, np.uint64),
+            one,
+            lengths[:1].astype(np.int64),
+            one - 1,
+            count,
+            slots,
+            kind,
+            device,
+        )
     kinds, which = np.unique(lengths, return_inverse=True)
     by_length = np.argsort(which, kind="stable")
     counts = np.bincount(which, minlength=len(kinds)).astype(np.int64)

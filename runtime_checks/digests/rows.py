@@ -58,15 +58,29 @@ class Rows:
     @cached_property
     def regions(self) -> Integers:
         """(N,) number of each row's region, in the order in which they first appear."""
-        _, firsts, which = np.unique(self.identities, return_index=True, return_inverse=True)
+        # Rows of one region mostly stand together, so few are to be sorted.
+        begins, counts = self._runs
+        _, firsts, which = np.unique(
+            self.identities[begins], return_index=True, return_inverse=True
+        )
         numbers = np.empty(len(firsts), np.int64)
         numbers[np.argsort(firsts)] = np.arange(len(firsts))
-        return numbers[which]
+        return np.repeat(numbers[which], counts)
 
     @cached_property
     def ordinals(self) -> Integers:
         """(N,) which page of its region each row is, from 0."""
+        begins, counts = self._runs
+        if len(begins) and len(begins) == int(self.regions.max()) + 1:
+            return np.arange(len(self)) - np.repeat(begins, counts)
         return _counted(self.regions)
+
+    @cached_property
+    def _runs(self) -> tuple[Integers, Integers]:
+        """Where rows of one region begin that stand together, and how many they are."""
+        other = np.flatnonzero(self.identities[1:] != self.identities[:-1]) + 1
+        begins = np.concatenate(([0], other)) if len(self) else other
+        return begins, np.diff(np.append(begins, len(self)))
 
 
 def rows_of(initiator: Selection, target: Selection) -> Rows:
