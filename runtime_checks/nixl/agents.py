@@ -65,8 +65,11 @@ class Agents:
             known = self._agents[number] = Agent(name, reference, whole=born)
         return known
 
+    def all(self) -> list[Agent]:
+        return list(self._agents.values())
+
     def named(self, name: str) -> list[Agent]:
-        return [agent for agent in list(self._agents.values()) if agent.name == name]
+        return [agent for agent in self.all() if agent.name == name]
 
     def published(self, agent: Agent, metadata: bytes) -> None:
         """The agent has given out this metadata; the same bytes loaded elsewhere mean it."""

@@ -5,10 +5,12 @@ an agent of this process, or from another process through the mailbox, where any
 written it: no memory is touched that this agent has not registered.
 """
 
-from collections import Counter, OrderedDict
+import time
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import count
 from typing import Any, Final
 
 import numpy as np
@@ -38,6 +40,9 @@ from kvlint.runtime_checks.violations import Violation
 _OPEN: Final = 1024
 _SEEN: Final = 4096
 _SHARED: Final = 8
+_WRITTEN: Final = 256
+# Seconds.
+_DOUBTED: Final = 0.02
 
 
 def id_of(transfer: str) -> bytes:
@@ -51,14 +56,17 @@ def id_of(transfer: str) -> bytes:
 class _Arriving:
     """One transfer that somebody else has posted.
 
+    far     whether it is another process that tells of it
     over    whether its notification was seen
-    later   others that were known of by then and write here, too, as far as anybody knows
+    turn    how many were announced before it
+    doubted since when it is known that something else arrived, in seconds
     found   the digests that are known by now
     wanted  those that are still worked on here
     """
 
     number: bytes
     name: str
+    far: bool
     initiator: str
     operation: str
     rows: Rows
@@ -67,13 +75,14 @@ class _Arriving:
     wanted: set[Moment] = field(default_factory=set)
     pages: Pages | None = None
     owners: Sequence[Any] = ()
-    later: "list[_Arriving]" = field(default_factory=list)
+    turn: int = 0
+    doubted: float | None = None
 
-    def overwritten(self, later: "Iterable[_Arriving]") -> Flags:
-        """(N,) which of its pages share a byte with what one of these writes."""
+    def overwritten(self, later: Iterable[Rows]) -> Flags:
+        """(N,) which of its pages share a byte with one of these."""
         found = np.zeros(len(self.rows), np.bool_)
-        for other in later:
-            found |= self.rows.touched(other.rows)
+        for rows in later:
+            found |= self.rows.touched(rows)
         return found
 
 
@@ -89,6 +98,10 @@ class Target:
         self._awaited: dict[bytes, set[bytes]] = {}
         # Of those that nobody had announced by the time that they were over.
         self._seen: OrderedDict[bytes, None] = OrderedDict()
+        # What was announced to be written last, each with its turn.
+        self._turns = count(1)
+        self._written: deque[tuple[int, Rows]] = deque(maxlen=_WRITTEN)
+        self._doubted: deque[_Arriving] = deque()
         self._known: Known = NOTHING
         self._lock = Lock()
 
@@ -115,14 +128,19 @@ class Target:
         if transfer in self._seen:
             counts["not compared: announced after the end"] += 1
             return
-        arriving = _Arriving(transfer, name or transfer.hex(), initiator, operation, rows)
+        arriving = _Arriving(
+            transfer, name or transfer.hex(), name is None, initiator, operation, rows
+        )
         self._open[transfer] = arriving
         self._awaited.setdefault(transfer[:_SHARED], set()).add(transfer)
         if len(self._open) > _OPEN:
             self._close(next(iter(self._open)))
             counts["not compared: too many transfers at a time"] += 1
+        arriving.turn = next(self._turns)
         if operation == "READ":
             self._begin(arriving, Moment.POST)
+        else:
+            self._written.append((arriving.turn, rows))
 
     def notified(self, name: str) -> None:
         """The notification of a transfer was read: what it writes has arrived."""
@@ -146,7 +164,6 @@ class Target:
         self._heard(transfer)
         arriving.over, arriving.name = True, name
         if arriving.operation == "WRITE":
-            arriving.later = self._after(arriving)
             self._begin(arriving, Moment.COMMIT)
         elif self._digesting.thrice:
             self._begin(arriving, Moment.COMPLETION)
@@ -203,22 +220,46 @@ class Target:
         self._digesting.counts["announcements refused: memory that is not registered"] += 1
         return None
 
-    def _judge(self, arriving: _Arriving) -> Violation | None:
-        """Once all is there that is to come."""
+    def settle(self, *, wait: bool = True) -> None:
+        """All was taken that has come from other processes. Somebody may have announced there, and
+        then written, what was found in the place of what was sent: it takes its time to come.
+
+        wait  whether there is a later
+        """
+        if not self._doubted:
+            return
+        with self._lock:
+            while self._doubted:
+                since = self._doubted[0].doubted or 0.0
+                if wait and time.monotonic() - since < _DOUBTED:
+                    return
+                self._digesting.keep(self._judge(self._doubted.popleft(), sure=True))
+
+    def _judge(self, arriving: _Arriving, *, sure: bool = False) -> Violation | None:
+        """Once all is there that is to come.
+
+        sure  whether nothing is still on its way that would excuse it
+        """
         post, commit = (arriving.found.get(m) for m in (Moment.POST, Moment.COMMIT))
         if post is None or commit is None or not arriving.over or arriving.wanted:
             return None
-        later = [*arriving.later, *self._after(arriving)]
-        self._close(arriving.number)
-        self._digesting.counts["transfers compared"] += 1
         three = Three(post, commit, arriving.found.get(Moment.COMPLETION))
         again = 0
-        if later and three.wrong.any():
-            overwritten = arriving.overwritten(later)
+        if arriving.operation == "WRITE" and three.wrong.any():
+            if arriving.far and arriving.doubted is None:
+                arriving.doubted = time.monotonic()
+                self._doubted.append(arriving)
+            if arriving.far and not sure:
+                return None
+            overwritten = arriving.overwritten(
+                rows for turn, rows in self._written if turn > arriving.turn
+            )
             again = int((overwritten & three.wrong).sum())
             commit = np.where(overwritten, post, commit)
             three = Three(post, commit, three.completion)
             self._digesting.counts["pages not compared: written again meanwhile"] += again
+        self._close(arriving.number)
+        self._digesting.counts["transfers compared"] += 1
         named = _Named(arriving, self._declared_for(arriving.rows))
         raises, wrong = None, False
         for check, look in (
@@ -237,17 +278,6 @@ class Target:
             stages.arrived(arriving.pages, commit, arriving.owners)
         return raises
 
-    def _after(self, arriving: _Arriving) -> list[_Arriving]:
-        """Those announced since that write, too: they may have come before its notification was
-        read."""
-        found: list[_Arriving] = []
-        for other in reversed(self._open.values()):
-            if other is arriving or arriving.operation != "WRITE":
-                break
-            if other.operation == "WRITE":
-                found.append(other)
-        return found
-
     def _heard(self, transfer: bytes) -> None:
         alike = self._awaited.get(transfer[:_SHARED], set())
         alike.discard(transfer)
@@ -255,9 +285,7 @@ class Target:
             self._awaited.pop(transfer[:_SHARED], None)
 
     def _close(self, transfer: bytes) -> None:
-        arriving = self._open.pop(transfer, None)
-        if arriving is not None:
-            arriving.later = []
+        if self._open.pop(transfer, None) is not None:
             self._heard(transfer)
 
     def _tell(self, breach: Breach, arriving: _Arriving) -> Violation | None:

@@ -305,6 +305,10 @@ class Watch:
         """What devices still work on is waited for: there is no later."""
         self._receive()
         self._digesting.drain(wait=True)
+        for agent in self._agents.all():
+            if agent.target is not None and self._policy.armed(MODULE):
+                with self._policy.contained(MODULE):
+                    agent.target.settle(wait=False)
 
     def close(self) -> None:
         self._exchange.close()
@@ -317,6 +321,9 @@ class Watch:
         if self._policy.armed(EXCHANGE):
             with self._policy.contained(EXCHANGE):
                 self._exchange.receive(self._target_named)
+                for agent in self._agents.all():
+                    if agent.target is not None:
+                        agent.target.settle()
 
     def _target_named(self, name: str) -> Target | None:
         agents = self._agents.named(name)

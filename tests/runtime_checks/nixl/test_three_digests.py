@@ -5,6 +5,9 @@ import pytest
 
 from kvlint.geometry import Geometry, Region
 from kvlint.runtime_checks import Violation, declare, guard_pool, stage
+from kvlint.runtime_checks.digests.rows import Rows
+from kvlint.runtime_checks.nixl.initiator import Moment
+from kvlint.runtime_checks.nixl.target import id_of
 from tests.runtime_checks.hosts import fill, indices, regions, rows5, starts
 
 COUNTS = [8, 8, 8]
@@ -227,6 +230,38 @@ def test_after_a_post_that_failed_no_notification_is_taken_for_anothers(arm, pai
     assert compared(armed) == 1
 
 
+def told_from_afar(armed, other, name, slots, digest):
+    """As another process tells that it has written these slots of region 0, and of what digest."""
+    (hooks,) = armed.companion.hooks.values()
+    target = hooks.watch._target_of(hooks.watch.agent(other.agent))
+    base = other.regions[0].ctypes.data
+    addresses = np.array([base + 64 * slot for slot in slots], np.uint64)
+    rows = Rows(addresses, np.full(len(slots), 64), np.zeros(len(slots), np.uint64))
+    target.announced(id_of(name), None, "far", "WRITE", rows)
+    target.digested(id_of(name), Moment.POST, np.full(len(slots), digest, np.uint64))
+    return target
+
+
+def test_what_another_process_announces_late_excuses_what_was_found(arm, pair):
+    armed, (_, other) = arm("assert"), pair()
+    target = told_from_afar(armed, other, "far>d:0#1", [1, 2], 7)
+    target.notified("far>d:0#1")
+    told_from_afar(armed, other, "far>d:1#1", [2, 1, 5], 8)
+    target.settle(wait=False)
+    assert (compared(armed), armed.violations) == (1, [])
+
+
+def test_what_nothing_excuses_is_told_once_all_was_taken(arm, pair):
+    armed, (_, other) = arm("assert"), pair()
+    target = told_from_afar(armed, other, "far>d:0#1", [1, 2], 7)
+    told_from_afar(armed, other, "far>d:1#1", [2], 8)
+    target.notified("far>d:0#1")
+    assert armed.violations == []
+    target.settle(wait=False)
+    (record,) = armed.violations
+    assert record["message"].startswith("page 0 of region 0 (at 0) holds other bytes")
+
+
 def test_without_a_notification_the_end_is_not_known_and_nothing_is_compared(arm, pair):
     armed, both = arm("assert"), pair()
     arrive(both, post(both, message=b""), notified=False)
@@ -276,8 +311,6 @@ def test_a_violation_makes_everything_be_looked_at(arm, pair):
 
 
 def test_what_an_unregistered_row_announces_is_not_touched(arm, pair):
-    from kvlint.runtime_checks.digests.rows import Rows
-
     armed, (_, other) = arm("assert"), pair()
     (hooks,) = armed.companion.hooks.values()
     watch = hooks.watch
