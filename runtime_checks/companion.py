@@ -291,6 +291,8 @@ class Companion:
         """In a forked child: files, ring, counts and locks of its own; the hooks stay."""
         self._ended = False
         self.policy.start_afresh()
+        if self._digests is not None:
+            self._digests.start_afresh()
         if self._stages is not None:
             self._stages.start_afresh()
         if self._launches is not None:

@@ -160,6 +160,8 @@ def _run(name: str) -> str:
 def _key(text: str) -> bytes | None:
     if not text:
         return None
-    if len(text.encode()) < _SHORTEST_KEY:
+    # An environment may hold any bytes.
+    key = text.encode(errors="surrogateescape")
+    if len(key) < _SHORTEST_KEY:
         raise SettingsError(f"{DIGEST_KEY} must have {_SHORTEST_KEY} characters or more")
-    return text.encode()
+    return key

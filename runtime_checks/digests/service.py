@@ -43,13 +43,17 @@ class Digesting:
         self.seed = seed_of(settings.key or settings.run.encode())
         self.mode = settings.mode
         self.digester = Digester(self.seed)
-        self.late = Late()
-        self.counts: Counter[str] = Counter()
         self._policy = policy
-        self._raised: deque[Violation] = deque(maxlen=1)
-        self._alert_ends = 0.0
+        self.start_afresh()
         self._prepared = set[tuple[str, int]]()
         policy.on_violation = self.suspect
+
+    def start_afresh(self) -> None:
+        """In a forked child, which has seen nothing, and reads nothing of what others began."""
+        self.late = Late()
+        self.counts: Counter[str] = Counter()
+        self._raised: deque[Violation] = deque(maxlen=1)
+        self._alert_ends = 0.0
 
     @property
     def reads(self) -> bool:

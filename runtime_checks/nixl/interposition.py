@@ -35,7 +35,7 @@ def install(module: ModuleType, policy: Policy, pools: Pools, digests: Digesting
 
 def _forked() -> None:
     for watch in list(_WATCHES):
-        watch.flights.start_afresh()
+        watch.start_afresh()
 
 
 os.register_at_fork(after_in_child=_forked)

@@ -69,6 +69,12 @@ class Watch:
         self._preparing = Preparing(bindings)
         self._lists: dict[int, Prepared] = {}
 
+    def start_afresh(self) -> None:
+        """In a forked child, whose agents are its parent's, and nothing comes for them."""
+        self.flights.start_afresh()
+        for agent in self._agents.all():
+            agent.target = None
+
     # Agents and registrations.
 
     def born(self, agent: Any) -> None:

@@ -25,9 +25,7 @@ def stage_of(name: object) -> Stage:
     try:
         return Stage(name)  # type: ignore[arg-type]
     except ValueError:
-        raise StageError(
-            f"unknown stage: {one_line(str(name))[:LONGEST]}; there are {', '.join(Stage)}"
-        ) from None
+        raise StageError(f"unknown stage: {_short(name)}; there are {', '.join(Stage)}") from None
 
 
 def owner_of(given: object) -> str:
@@ -35,6 +33,10 @@ def owner_of(given: object) -> str:
     if not isinstance(given, str) or not 0 < len(given) <= LONGEST:
         raise StageError(f"an owner is a request's id: text of 1 to {LONGEST} characters")
     return given
+
+
+def _short(given: object) -> str:
+    return one_line(str(given))[:LONGEST]
 
 
 class Memories:
@@ -50,10 +52,8 @@ class Memories:
         except ValueError as error:
             raise StageError(str(error)) from None
         if not regions:
-            whose = f" of agent {one_line(agent)}" if agent else ""
-            raise StageError(
-                f"no pool{whose} is named {one_line(str(pool))}: guard_pool declares one"
-            )
+            whose = f" of agent {_short(agent)}" if agent else ""
+            raise StageError(f"no pool{whose} is named {_short(pool)}: guard_pool declares one")
         known = self._known.get((pool, agent))
         if known is None or known.regions != regions:
             known = self._known[pool, agent] = Memory(pool, regions)

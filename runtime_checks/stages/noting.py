@@ -31,7 +31,7 @@ from kvlint.runtime_checks.stages.memory import Memory
 from kvlint.runtime_checks.stages.notes import Early, Finding, Note, Owned, Page, Stage
 from kvlint.runtime_checks.stages.records import entries, newest
 from kvlint.runtime_checks.stages.sayings import in_flight, told
-from kvlint.runtime_checks.transfers import now
+from kvlint.runtime_checks.transfers import as_bytes, now
 from kvlint.runtime_checks.violations import Violation
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Stages:
                 with self._lock:
                     times = self._arrived.setdefault(memory, np.zeros(memory.slots, np.int64))
                     times[slots] = now()
-            chosen = [owned for owned in owners if self._digests.wants(owned.owner.encode())]
+            chosen = [owned for owned in owners if self._digests.wants(as_bytes(owned.owner))]
             parts = list(memory.pages(slots)) if chosen else []
             # Of pages that are a request's and a copy's the request is told.
             for owned in [one for one in chosen if one.request] or chosen:

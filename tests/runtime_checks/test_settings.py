@@ -1,5 +1,6 @@
 """What the environment and a call may say, and the one line for what they may not."""
 
+import os
 import signal
 from pathlib import Path
 
@@ -78,6 +79,11 @@ def test_what_does_not_exist_is_one_line(variables, said):
 
 def test_two_runs_have_two_names():
     assert read().run != read().run
+
+
+def test_a_key_is_bytes_of_whatever_encoding():
+    key = b"\xff" * 16
+    assert read(DIGEST_KEY=os.fsdecode(key)).key == key
 
 
 def test_the_key_is_in_nothing_that_is_written():

@@ -1,5 +1,9 @@
 """Source at post, source at completion, destination at commit: what they say of real transfers."""
 
+import os
+import time
+from threading import Event, Thread
+
 import numpy as np
 import pytest
 
@@ -260,6 +264,39 @@ def test_what_nothing_excuses_is_told_once_all_was_taken(arm, pair):
     target.settle(wait=False)
     (record,) = armed.violations
     assert record["message"].startswith("page 0 of region 0 (at 0) holds other bytes")
+
+
+def test_a_forked_child_has_none_of_what_its_parent_waits_for(arm, pair):
+    """Other threads may be in the middle of it, and what was found is the parent's to raise."""
+    armed, (one, other) = arm("assert"), pair()
+    handle = post((one, other))
+    (hooks,) = armed.companion.hooks.values()
+    watch, digests = hooks.watch, armed.companion.digests
+    held, over = Event(), Event()
+
+    def hold():
+        with watch._target_of(watch.agent(other.agent))._lock, digests.late._lock:
+            held.set()
+            over.wait()
+
+    thread = Thread(target=hold)
+    thread.start()
+    held.wait()
+    digests.keep(Violation("the parent's", {}))
+    child = os.fork()
+    if child == 0:
+        begun = time.monotonic()
+        raised = watch.late()
+        watch.notified(other.agent, {one.name: [b"room"]})
+        waited = time.monotonic() - begun > 4
+        os._exit(1 if raised or waited or armed.faults else 0)
+    _, status = os.waitpid(child, 0)
+    over.set()
+    thread.join()
+    with pytest.raises(Violation, match="the parent's"):
+        one.finish(handle)
+    arrive((one, other), handle)
+    assert (os.waitstatus_to_exitcode(status), compared(armed)) == (0, 1)
 
 
 def test_without_a_notification_the_end_is_not_known_and_nothing_is_compared(arm, pair):

@@ -95,6 +95,8 @@ def test_what_raises_in_other_modes_is_silent_where_nothing_is_armed_or_no_bytes
         ({"slots": None}, "slots are integers in one dimension"),
         ({"pool": "kv"}, "no pool is named kv: guard_pool declares one"),
         ({"agent": "decode"}, "no pool of agent decode is named pool: guard_pool declares one"),
+        ({"pool": "kv" * 5000}, "no pool is named (kv){100}: guard_pool declares one"),
+        ({"agent": 7}, "no pool of agent 7 is named pool: guard_pool declares one"),
         ({"owner": 7}, "an owner is a request's id"),
         ({"owner": ""}, "an owner is a request's id"),
         ({"first": -1}, "first is the number of a page"),
@@ -108,6 +110,20 @@ def test_what_cannot_be_is_refused_in_a_line(pool, what, message):
     with pytest.raises(ValueError, match=message) as raised:
         runtime_checks.stage(given.pop("name"), **given)
     assert "\n" not in str(raised.value)
+
+
+def test_a_requests_id_may_be_whatever_its_client_has_sent(pool, tmp_path):
+    """JSON has halves of characters, which UTF-8 has not."""
+    runtime_checks.arm("assert", report=tmp_path)
+    tensors = pool()
+    for owner in "\udc80", "\0", "a\nb\x1b[31m":
+        runtime_checks.stage("store", owner=owner, slots=[1])
+        tensors["layer 1 key"][1] += 1
+        with pytest.raises(Violation, match="changed between store and read"):
+            runtime_checks.stage("read", owner=owner, slots=[1])
+    assert runtime_checks.status()["tool_errors"] == {}
+    runtime_checks.disarm()
+    assert len(list(tmp_path.glob("stages-*"))) == 1
 
 
 def test_slots_on_a_device_are_refused(pool, torch):
