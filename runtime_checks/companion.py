@@ -234,6 +234,7 @@ class Companion:
             "hooks": hooks,
             "violations": policy.found.total(),
             "transfers": dict(policy.transfers),
+            "pools": 0 if self._pools is None else self._pools.looked,
             "digests": {} if self._digests is None else dict(self._digests.counts),
             "launches": {} if self._launches is None else dict(self._launches.counts),
             "exchange": {

@@ -85,6 +85,7 @@ class Process:
     met     whether NIXL was imported
     hooked  whether its classes were
     hooks   state of each hook, by name; in an engine's classes as well
+    pools   how often a pool was looked at
     """
 
     pid: int
@@ -92,6 +93,7 @@ class Process:
     hooked: bool
     switched_off: tuple[str, ...]
     hooks: Mapping[str, Any] = field(default_factory=dict)
+    pools: int = 0
 
     def has(self, hook: str) -> bool:
         return self.hooks.get(hook) == "installed"
@@ -300,7 +302,8 @@ def armed_processes(folder: Path, run: str) -> list[Process]:
                 hooks = record.get("hooks")
                 hooks = hooks if isinstance(hooks, Mapping) else {}
                 off = tuple(map(str, off)) if isinstance(off, Mapping) else ()
-                found.append(Process(_integer(record.get("pid"), 0), met, hooked, off, hooks))
+                pid, pools = (_integer(record.get(name), 0) for name in ("pid", "pools"))
+                found.append(Process(pid, met, hooked, off, hooks, pools))
     return found
 
 

@@ -149,9 +149,14 @@ def _concluded(code: int, report: Path, run: str, required: Sequence[str]) -> in
     found = len(story.violations)
     changed = {change.owner for change in story.changes.found}
     watched = sum(process.hooked for process in processes)
-    beside = [{name for name in p.hooks if p.has(name)} for p in processes if not p.hooked]
-    others = sum(bool(hooks - OF_TRITON) for hooks in beside)
-    launching = sum(bool(hooks) for hooks in beside) - others
+    beside = [process for process in processes if not process.hooked]
+    hooks = [{name for name in process.hooks if process.has(name)} for process in beside]
+    pools = [
+        process.pools > 0 or bool(has - OF_TRITON)
+        for process, has in zip(beside, hooks, strict=True)
+    ]
+    others = sum(pools)
+    launching = sum(bool(has) and not pool for has, pool in zip(hooks, pools, strict=True))
     lost = len(list(report.glob(f"armed-{run}-*.lost")))
     if lost and not found:
         complain(f"what was found could not be written to {report}, see above")

@@ -99,7 +99,13 @@ class Digesting:
 
     def unread(self, why: str) -> None:
         """Something was not digested."""
-        reason = f"not digested: {why}"
+        self._count(f"not digested: {why}")
+
+    def unheard(self, why: str) -> None:
+        """Something was digested, and nobody is there who could compare it."""
+        self._count(f"not compared: {why}")
+
+    def _count(self, reason: str) -> None:
         self.counts[reason] += 1
         if self.counts[reason] == 1:
             say(reason)

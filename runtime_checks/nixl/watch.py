@@ -300,7 +300,12 @@ class Watch:
         known = agent.peers.get(peer)
         if known is not None and known.twin is not None:
             return self._target_of(known.twin).of(agent.name)
-        return self._exchange.to(agent, peer)
+        told = self._exchange.to(agent, peer)
+        if told is None:
+            self._digesting.unheard(
+                "the peer is in another process that is not armed with the same KVLINT_DIGEST_KEY"
+            )
+        return told
 
     def _target_of(self, agent: Agent) -> Target:
         if agent.target is None:

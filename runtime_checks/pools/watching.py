@@ -29,6 +29,7 @@ class Pools:
     """What the adapters of engines talk to. What they say is judged by the policy.
 
     registered  what an agent of that name has registered: (kind, address, length, device)
+    looked      how often a pool was looked at
     agent_of    name of the agent whose metadata these are, once they were loaded
     stages      the ledger of stages, where bytes are read
     changes     how often anything of `regions` has changed
@@ -47,6 +48,7 @@ class Pools:
         self._agents: set[str] = set()
         self._asked: dict[int, tuple[ref[Any], Ask]] = {}
         self._owned: set[object] = set()
+        self.looked = 0
         self.changes = 0
 
     def look(
@@ -66,6 +68,7 @@ class Pools:
             if not self.policy.armed("pools"):
                 return ()
             settled = pool.settled()
+            self.looked += 1
             self._remember(settled, owner)
             found = list(faults(settled))
             wrong = {id(claim) for claim, _ in found}

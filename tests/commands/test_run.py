@@ -104,6 +104,17 @@ def test_where_nixl_was_never_imported_nothing_was_checked(run):
     )
 
 
+def test_a_pool_of_ones_own_was_looked_at_without_nixl(run):
+    guard = (
+        "import numpy, torch; from kvlint.runtime_checks import guard_pool; "
+        "guard_pool(torch.zeros(4, 8))"
+    )
+    pytest.importorskip("torch", reason="the wheel torch is missing (a CPU build)")
+    ran = run(*python(guard))
+    assert ran.returncode == 0
+    assert ran.stderr.endswith("kvlint: no violations in 1 process that had pools alone\n")
+
+
 def test_where_nixl_could_not_be_hooked_that_is_not_armed(run, tmp_path):
     # A module of that name with nothing in it that could be hooked.
     (tmp_path / "nixl_cu12").mkdir()

@@ -440,3 +440,14 @@ def test_memory_that_was_given_back_is_not_read(arm, pair):
     one.finish(handle)
     assert "stale-list" in armed.checks
     assert armed.companion.digests.counts["pages digested"] == before
+
+
+def test_that_nobody_compares_is_said_once(arm, host, capfd):
+    armed = arm("assert")
+    one, other = host("p", regions(COUNTS)), host("d", regions(COUNTS))
+    one.meet(other, strangers=True)
+    for number in range(3):
+        one.finish(post((one, other), message=b"room %d" % number))
+    (line,) = [line for line in capfd.readouterr().err.splitlines() if "not compared" in line]
+    assert line.endswith("not armed with the same KVLINT_DIGEST_KEY")
+    assert [n for why, n in armed.companion.digests.counts.items() if "not compared" in why] == [3]
