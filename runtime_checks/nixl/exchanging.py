@@ -85,8 +85,9 @@ class Exchange:
                     for early in self._early.pop(message.transfer, ()):
                         _hand_over(early, there)
                 elif not _hand_over(message, there):
-                    waiting = [*self._early.get(message.transfer, ()), message]
-                    keep(self._early, message.transfer, waiting, _EARLY)
+                    others = self._early.get(message.transfer, ())
+                    waiting = [one for one in others if one.stage is not message.stage]
+                    keep(self._early, message.transfer, [*waiting, message], _EARLY)
 
     def counts(self) -> Mapping[str, int]:
         return next((channel.counts for channel in list(self._channels.values())), {})

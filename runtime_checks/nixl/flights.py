@@ -278,6 +278,8 @@ class Flights:
     def _still_moving(self, transfer: Transfer, agent: Agent) -> bool:
         """Whether a transfer thought to be in flight still is. Its own agent may be asked where
         the engine is in a call to it anyway; another one may be in use by another thread."""
+        if transfer.heard:
+            return False
         if transfer.agent != agent.name:
             return True
         with self.lock:

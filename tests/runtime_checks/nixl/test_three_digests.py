@@ -266,6 +266,28 @@ def test_what_nothing_excuses_is_told_once_all_was_taken(arm, pair):
     assert record["message"].startswith("page 0 of region 0 (at 0) holds other bytes")
 
 
+def test_what_was_read_of_is_over_though_its_initiator_has_not_seen_it(
+    arm, pair, torch, monkeypatch
+):
+    """Initiator and target are threads of one process, and the first is not on its turn."""
+    armed, both = arm("assert"), pair()
+    one, other = both
+    kept = guarded(torch, one), guarded(torch, other)
+    stage("store", owner="A", pool=one.name, slots=SOURCE)
+    monkeypatch.setattr(armed.flights, "posted", lambda transfer, status: None)
+    monkeypatch.setattr(armed.flights, "polled", lambda handle, status: None)
+    handles = []
+    thread = Thread(target=lambda: handles.append(post(both)))
+    thread.start()
+    thread.join()
+    arrive(both, handles[0])
+    stage("read", owner="A", pool=other.name, slots=DESTINATION)
+    stage("store", owner="B", pool=other.name, slots=DESTINATION)
+    other.deregister(0)
+    assert armed.violations == []
+    del kept
+
+
 def test_a_forked_child_has_none_of_what_its_parent_waits_for(arm, pair):
     """Other threads may be in the middle of it, and what was found is the parent's to raise."""
     armed, (one, other) = arm("assert"), pair()
