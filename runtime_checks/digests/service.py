@@ -26,8 +26,11 @@ class Transfers(Protocol):
     def sent(self, pages: Pages, digests: Digests) -> Sequence[Any]:
         """(N,) what a transfer takes from these pages; whose they are."""
 
-    def arrived(self, pages: Pages, digests: Digests, owners: Sequence[Any]) -> None:
-        """(N,) what it has put into these, for those owners."""
+    def arrived(self, pages: Pages, digests: Digests, owners: Sequence[Any], *, told: bool) -> None:
+        """(N,) what it has put into these, for those owners.
+
+        told  whether what is wrong with that was said already
+        """
 
 
 class Digesting:

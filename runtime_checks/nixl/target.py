@@ -273,9 +273,9 @@ class Target:
                 wrong = True
                 raises = raises or self._tell(breach, arriving)
         stages = self._digesting.stages
-        right = not (wrong or again)
-        if stages is not None and arriving.owners and arriving.pages is not None and right:
-            stages.arrived(arriving.pages, commit, arriving.owners)
+        if stages is not None and arriving.owners and arriving.pages is not None and not again:
+            # Also what is wrong: a later stage then finds what has arrived, and nothing new.
+            stages.arrived(arriving.pages, commit, arriving.owners, told=wrong)
         return raises
 
     def _heard(self, transfer: bytes) -> None:

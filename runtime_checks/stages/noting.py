@@ -188,12 +188,19 @@ class Stages:
             self._digests.later([], forgotten)
 
     def seen(
-        self, stage: Stage, pages: Pages, digests: Digests, owners: Sequence[Owned] | None = None
+        self,
+        stage: Stage,
+        pages: Pages,
+        digests: Digests,
+        owners: Sequence[Owned] | None = None,
+        *,
+        told: bool = False,
     ) -> list[Owned]:
         """The transport has digests of these pages: (N,) in their order.
 
         owners  whose they are, by positions among the N; else whose pages lie there, as far as
                 stages were told
+        told    whether what is wrong with them was said already
 
         Gives back the owners, for the other end of the transfer to be told. Raises nothing: what
         is found is raised in the next `stage`.
@@ -232,7 +239,7 @@ class Stages:
                         looked,
                         owned.request,
                     )
-                    violations += self._compare(note)
+                    violations += self._compare(note, told=told)
                     known += there.spread(owned)
             for violation in violations:
                 self._digests.keep(violation)
@@ -241,15 +248,19 @@ class Stages:
     def sent(self, pages: Pages, digests: Digests) -> list[Owned]:
         return self.seen(Stage.SEND, pages, digests)
 
-    def arrived(self, pages: Pages, digests: Digests, owners: Sequence[Owned]) -> None:
-        self.seen(Stage.ARRIVAL, pages, digests, owners)
+    def arrived(
+        self, pages: Pages, digests: Digests, owners: Sequence[Owned], *, told: bool
+    ) -> None:
+        self.seen(Stage.ARRIVAL, pages, digests, owners, told=told)
 
     # What is found.
 
-    def _compare(self, note: Note) -> list[Violation]:
+    def _compare(self, note: Note, *, told: bool = False) -> list[Violation]:
         """What to raise, where the mode raises."""
         with self._lock:
             found = self.ledger.note(note)
+        if told:
+            return []
         told_of = (self._tell(one) for one in found)
         return [violation for violation in told_of if violation is not None]
 

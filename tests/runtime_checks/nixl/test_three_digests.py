@@ -419,6 +419,21 @@ def test_transfers_are_stages_of_the_pages_that_they_move(arm, pair, torch):
     del kept
 
 
+def test_what_arrived_wrong_is_told_once_and_not_as_read_early(arm, pair, torch):
+    armed, both = arm("sample"), pair()
+    armed.companion.digests.suspect()
+    one, other = both
+    kept = guarded(torch, one), guarded(torch, other)
+    stage("store", owner="A", pool=one.name, slots=SOURCE)
+    handle = post(both)
+    one.finish(handle)
+    other.regions[1][5, 3] ^= 1
+    arrive(both, handle)
+    stage("read", owner="A", pool=other.name, slots=DESTINATION)
+    assert armed.checks == ["arrived-wrong"]
+    del kept
+
+
 def test_what_changed_before_the_post_is_told_as_that(arm, pair, torch):
     armed, both = arm("sample"), pair()
     armed.companion.digests.suspect()
