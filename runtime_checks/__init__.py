@@ -136,7 +136,8 @@ def stage(
     it for the pages of one request has to for each that gets the same slots. Works in modes that
     read bytes; in others, and where nothing is armed, it does, and imports, nothing. What a stage
     shows is raised at once for host memory and in a later call for a device's, where the mode
-    raises. Raises ValueError, one line, for a stage, pool or slot that there is not.
+    raises. A stage, pool or slot that there is not is a ValueError, one line; in mode sample a line
+    on standard error.
     """
     arming = sys.modules.get(f"{__name__}.arming")
     if arming is not None:

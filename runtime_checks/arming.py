@@ -118,8 +118,15 @@ def guard_pool(pool: object, name: str, agent: str | None, **how: Any) -> None:
 def stage(name: str, **what: Any) -> None:
     """See `kvlint.runtime_checks.stage`."""
     companion = _armed
-    if companion is not None and companion.settings.mode.reads:
+    if companion is None or not companion.settings.mode.reads:
+        return
+    try:
         companion.stages.stage(name, **what)
+    except ValueError as error:
+        # A server that is only sampled does not end for it.
+        if companion.settings.mode.raises:
+            raise
+        _say_once(f"stage {name}: {error}")
 
 
 def dump() -> None:

@@ -86,6 +86,7 @@ class Process:
     hooked  whether its classes were
     hooks   state of each hook, by name; in an engine's classes as well
     pools   how often a pool was looked at
+    uncompared  transfers that were digested, and that nobody compared
     """
 
     pid: int
@@ -94,6 +95,7 @@ class Process:
     switched_off: tuple[str, ...]
     hooks: Mapping[str, Any] = field(default_factory=dict)
     pools: int = 0
+    uncompared: int = 0
 
     def has(self, hook: str) -> bool:
         return self.hooks.get(hook) == "installed"
@@ -303,7 +305,14 @@ def armed_processes(folder: Path, run: str) -> list[Process]:
                 hooks = hooks if isinstance(hooks, Mapping) else {}
                 off = tuple(map(str, off)) if isinstance(off, Mapping) else ()
                 pid, pools = (_integer(record.get(name), 0) for name in ("pid", "pools"))
-                found.append(Process(pid, met, hooked, off, hooks, pools))
+                digests = record.get("digests")
+                digests = digests if isinstance(digests, Mapping) else {}
+                uncompared = sum(
+                    _integer(count, 0)
+                    for why, count in digests.items()
+                    if str(why).startswith("not compared")
+                )
+                found.append(Process(pid, met, hooked, off, hooks, pools, uncompared))
     return found
 
 

@@ -7,7 +7,7 @@ if "cuda" in sys.argv:
     os.environ.setdefault("UCX_TLS", "tcp,cuda_copy")
 else:
     os.environ.setdefault("UCX_TLS", "tcp")
-    os.environ.setdefault("TRITON_INTERPRET", "1")
+    os.environ["TRITON_INTERPRET"] = "1"
 
 # What a transfer moves goes through sockets that hold little, so that it stays in flight until its
 # target has been asked often enough, however fast the machine is.

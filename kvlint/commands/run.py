@@ -62,10 +62,12 @@ def command(mode: str, report: Path, require: str, command: Sequence[str]) -> in
     """Run COMMAND and check every NIXL transfer of its Python processes."""
     from kvlint.runtime_checks.evidence import EvidenceError, prepare
     from kvlint.runtime_checks.requiring import check_names
-    from kvlint.runtime_checks.settings import Mode, SettingsError, names_in
+    from kvlint.runtime_checks.settings import Mode, Settings, SettingsError, names_in
 
     required = names_in(require or os.environ.get("KVLINT_REQUIRE", ""))
     try:
+        # What the processes would refuse, each for itself.
+        Settings.from_environment(os.environ, mode=mode)
         off = Mode.named(mode) is Mode.OFF
         if not off:
             check_names(required, nixl=True)
@@ -197,7 +199,9 @@ def _concluded(code: int, report: Path, run: str, required: Sequence[str]) -> in
     )
     failed = sorted({check for process in processes for check in process.switched_off})
     without = f", without {', '.join(failed)} after internal errors" if failed else ""
-    complain(f"no violations in {where}{without}")
+    uncompared = sum(process.uncompared for process in processes)
+    besides = f"; {uncompared} transfers were digested and not compared" if uncompared else ""
+    complain(f"no violations in {where}{without}{besides}")
     return code
 
 

@@ -8,7 +8,7 @@ written it: no memory is touched that this agent has not registered.
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import count
 from typing import Any, Final
@@ -289,8 +289,10 @@ class Target:
             self._heard(transfer)
 
     def _tell(self, breach: Breach, arriving: _Arriving) -> Violation | None:
+        # It is raised in some later call, of another transfer maybe.
+        message = f"{breach.message}; transfer {arriving.name}"
         return self._teller.policy.judge(
-            breach,
+            replace(breach, message=message),
             list[Site](),
             agent=self._agent.name,
             peer=arriving.initiator,

@@ -23,8 +23,8 @@ def _changed(finding: Finding) -> Breach:
     early = now.stage is Stage.READ and then.stage is Stage.SEND and moved
     check = EARLY_READ if early else PAGE_MISPLACED if holder else PAGE_CHANGED
     what = (
-        f"was read before it had arrived: at {_stage(before, moved)} it held {_hex(before)}, the "
-        f"read found {_hex(page)}"
+        f"was read before an arrival of it was noted: at {_stage(before, moved)} it held "
+        f"{_hex(before)}, the read found {_hex(page)}"
         if early
         else f"changed between {_stage(before, moved)} and {_stage(page, moved)}: from "
         f"{_hex(before)} to {_hex(page)}"

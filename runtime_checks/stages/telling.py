@@ -25,7 +25,7 @@ def tell(change: Change) -> Iterator[str]:
         where = f"{step.pool} slot {step.slot}, process {step.process[1]}"
         yield f"  {step.stage:<11}{where:<36}  {step.digest}  {verdict}".rstrip()
     if change.early:
-        yield "  it was read before it had arrived"
+        yield "  it was read before an arrival of it was noted"
     if change.holder is not None:
         owner, region, ordinal = change.holder
         other = "" if owner == change.owner else f" of {whose(owner)}"

@@ -147,4 +147,4 @@ def test_a_page_that_changes_between_arrival_and_read_is_told_in_its_process_and
 def test_a_read_before_the_arrival_is_told(run):
     ran, shown = run("early")
     assert "early-read: layer 0 key slot 6 (page 0 of request A) was read before" in ran.stderr
-    assert "  it was read before it had arrived" in shown.stdout.splitlines()
+    assert "  it was read before an arrival of it was noted" in shown.stdout.splitlines()

@@ -112,7 +112,7 @@ def test_what_was_read_where_it_had_not_arrived_was_read_early():
     decode = left(2, at(2, "read", "A", DECODE, [8], [0]), at(3, "arrival", "A", DECODE, [8], [11]))
     (change,) = changes([*prefill, *decode]).found
     assert (change.early, change.here.stage, change.pages) == (True, "read", 2)
-    assert "  it was read before it had arrived" in told(*prefill, *decode)
+    assert "  it was read before an arrival of it was noted" in told(*prefill, *decode)
 
 
 def test_a_second_turn_is_compared_with_its_own_send():
