@@ -73,7 +73,7 @@ class Rows:
         begins, counts = self._runs
         if len(begins) and len(begins) == int(self.regions.max()) + 1:
             return np.arange(len(self)) - np.repeat(begins, counts)
-        return _counted(self.regions)
+        return counted(self.regions)
 
     @cached_property
     def _runs(self) -> tuple[Integers, Integers]:
@@ -115,7 +115,7 @@ def _identities(of: DescriptorList) -> Digests:
     return known
 
 
-def _counted(regions: Integers) -> Integers:
+def counted(regions: Integers) -> Integers:
     """(N,) how many rows of the same region stand before each."""
     order = np.argsort(regions, kind="stable")
     sorted_ = regions[order]

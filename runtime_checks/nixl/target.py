@@ -19,7 +19,7 @@ from kvlint.runtime_checks.checks import ARRIVED_WRONG, SOURCE_CHANGED, Breach, 
 from kvlint.runtime_checks.declared import declared
 from kvlint.runtime_checks.digests.pages import Pages, pages_at
 from kvlint.runtime_checks.digests.reference import Digests
-from kvlint.runtime_checks.digests.rows import DECLARED, Rows, identity_of
+from kvlint.runtime_checks.digests.rows import DECLARED, Rows, counted, identity_of
 from kvlint.runtime_checks.digests.service import Digesting
 from kvlint.runtime_checks.digests.verdicts import (
     Three,
@@ -341,10 +341,13 @@ class _Named:
         self._arriving = arriving
         self._rows = arriving.rows
         self._known, self._numbers = held
+        # As they are declared here, else as the initiator has put them in order.
+        declared_all = bool((self._numbers >= 0).all())
+        self._regions = self._numbers if declared_all else self._rows.regions
+        self._ordinals = counted(self._numbers) if declared_all else self._rows.ordinals
 
     def place(self, row: int) -> Place:
-        region = int(self._rows.regions[row])
-        number = int(self._numbers[row])
+        region, number = int(self._regions[row]), int(self._numbers[row])
         if number < 0:
             return Place("local", region)
         one = self._known.regions[number]
@@ -353,7 +356,7 @@ class _Named:
 
     def called(self, row: int) -> str:
         place = self.place(row)
-        words = f"page {int(self._rows.ordinals[row])} of region {place.region}"
+        words = f"page {int(self._ordinals[row])} of region {place.region}"
         if place.name is not None:
             words += f" {place.name!r}"
         if place.layer is not None:
