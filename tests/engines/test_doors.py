@@ -76,7 +76,7 @@ def test_what_is_required_and_fails_ends_the_process_through_the_engines_loader(
     ran = engine(package).run(script, KVLINT_RUNTIME="loud", KVLINT_REQUIRE="all")
     assert (ran.returncode, ran.stdout) == (78, "")
     assert said(ran) == [
-        "kvlint: not armed: unknown mode: loud; there are off, log, assert, paranoid"
+        "kvlint: not armed: unknown mode: loud; there are off, log, sample, assert, paranoid"
     ]
 
 
