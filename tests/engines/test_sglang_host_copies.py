@@ -79,4 +79,5 @@ def test_what_pages_hold_is_followed_to_the_host_and_back(told, pool):
     ]
     assert all(pages >= 2 for _, _, pages in seen["stages"])
     assert "page-changed: layer " in seen["changed"]
-    assert "changed between load-back (device" in seen["changed"]
+    assert "of host copy " in seen["changed"]
+    assert " changed between load-back and load-back: from " in seen["changed"]

@@ -86,7 +86,9 @@ def test_a_read_before_the_arrival_is_named_at_the_read(played):
     messages = [record["message"] for record in told]
     assert "(page 0 of request A) is taken at read while transfer " in messages[0]
     assert messages[0].endswith(", of which nobody has seen the end, still writes it")
-    assert any("(page 0 of request A) was read before it had arrived" in m for m in messages)
+    assert any(
+        "(page 0 of request A) was read before an arrival of it was noted" in m for m in messages
+    )
 
 
 def test_pages_filled_anew_in_flight_are_named_at_the_store_and_at_completion(played):
@@ -110,8 +112,7 @@ def test_a_store_to_the_wrong_page_is_named_with_both_requests(played):
     assert lines[0] == "wrong-page bf16 A, B 70 stage send page-misplaced"
     message = told[0]["message"]
     assert message.startswith(
-        "layer 0 index-K slot 2 (page 0 of request A) changed between store (expected slot 2) and "
-        "send (prefill slot 2): from "
+        "layer 0 index-K slot 2 (page 0 of request A) changed between store and send: from "
     )
     assert "it holds what belongs to page 0 of request B (layer 0 index-K)" in message
 

@@ -109,7 +109,7 @@ def test_launches_can_be_left_alone(launch, monkeypatch):
     monkeypatch.setenv("KVLINT_LAUNCHES", "0")
     arm("paranoid")
     assert "driver" in str(launch(2, (3, 16)))
-    assert status()["hooks"] == {}
+    assert [name for name in status()["hooks"] if name.startswith("triton")] == []
 
 
 def test_disarmed_nothing_is_looked_at(launch):

@@ -70,7 +70,8 @@ def test_every_hooked_method_keeps_its_signature_and_name(nixl, arm):
         if inspect.isfunction(value)
     }
     arm()
-    hooked = [tuple(name.split(".")) for name in runtime_checks.status()["hooks"]]
+    names = [name.split(".") for name in runtime_checks.status()["hooks"]]
+    hooked = [tuple(name) for name in names if name[0] in classes]
     assert len(hooked) > 20
     for name, method in hooked:
         now = vars(getattr(nixl, name))[method]
