@@ -254,7 +254,8 @@ def main() -> None:
     say("# Three digests of real transfers\n")
     where = torch.cuda.get_device_name() if DEVICE == "cuda" else "no CUDA, so in host memory"
     say(f"{machine()}\ntorch {torch.__version__}, {where}.")
-    say(f"`python benchmarks/gpu/three_digests.py {' '.join(sys.argv[1:])}`\n")
+    how = f"--transfers {asked.transfers} --rounds {asked.rounds}"
+    say(f"`python benchmarks/gpu/three_digests.py {how}`\n")
     say("## Clean transfers\n")
     say(
         "| mode | transfers | compared | pages digested | violations | internal errors | ms each |"

@@ -82,10 +82,3 @@ def seeds(seed: int, count: int) -> tuple[int, ...]:
     """The seeds of the first `count` (1 or 2) lanes: a digest of 128 bits is two of 64, the second
     with a seed that follows from the first's."""
     return (seed, (seed * MULTIPLIERS[0] ^ _SECOND) & (1 << 62) - 1)[:count]
-
-
-def first_difference(before: Digests, after: Digests) -> int | None:
-    """The first position whose digest, (N,) or (N, 2), changed."""
-    differ = before != after
-    changed = np.flatnonzero(differ.any(axis=1) if differ.ndim > 1 else differ)
-    return int(changed[0]) if len(changed) else None

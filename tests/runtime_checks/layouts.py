@@ -122,3 +122,10 @@ def listed(
     else:
         pieces = np.array(groups, np.int64)
     return DescriptorList(1, side, owner, "DRAM", regions, [None] * len(regions), lambda: pieces)
+
+
+def first_difference(before: np.ndarray, after: np.ndarray) -> int | None:
+    """The first position whose digest, (N,) or (N, 2), changed."""
+    differ = before != after
+    changed = np.flatnonzero(differ.any(axis=1) if differ.ndim > 1 else differ)
+    return int(changed[0]) if len(changed) else None

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from kvlint.runtime_checks.digests.host import UnreadableError, digests_of
 from kvlint.runtime_checks.digests.pages import pages_of
-from kvlint.runtime_checks.digests.reference import first_difference
 from kvlint.runtime_checks.folding import fold
 from kvlint.runtime_checks.selection import everything
-from tests.runtime_checks.layouts import QUICK, listed
+from tests.runtime_checks.layouts import QUICK, first_difference, listed
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="process_vm_readv is Linux's")
 

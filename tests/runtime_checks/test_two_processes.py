@@ -1,18 +1,13 @@
 """Two processes of a run, real transfers between them, and the one story of what happened."""
 
 import json
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.runtime_checks.programs import WITHOUT_TORCH
+from tests.runtime_checks.programs import WITHOUT_TORCH, kvlint
 
 pytest.importorskip("wrapt", reason="the wheel wrapt is missing")
-
-ROOT = Path(__file__).parents[2]
 
 # The parent sends two pages of regions of 4, 3 and 3 slots, with starts cumulative or i * 4.
 PROGRAM = """
@@ -51,17 +46,6 @@ def main(starts):
 if __name__ == "__main__":
     main([int(start) for start in sys.argv[1:]])
 """
-
-
-def kvlint(folder, *arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "kvlint", *arguments],
-        env=os.environ | {"PYTHONPATH": str(ROOT), "NIXL_LOG_LEVEL": "ERROR"},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvlint.runtime_checks.digests.reference import digests_of_rows, first_difference, seeds
-from tests.runtime_checks.layouts import QUICK
+from kvlint.runtime_checks.digests.reference import digests_of_rows, seeds
+from tests.runtime_checks.layouts import QUICK, first_difference
 
 WORDS = 8
 ROWS = 40_000

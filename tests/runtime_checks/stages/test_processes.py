@@ -1,20 +1,15 @@
 """Two processes of a run, pages between them over real NIXL, and the stage at which one changed."""
 
 import json
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.runtime_checks.programs import WITHOUT_TORCH
+from tests.runtime_checks.programs import WITHOUT_TORCH, kvlint
 
 pytest.importorskip("wrapt", reason="the wheel wrapt is missing")
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="process_vm_readv is Linux's")
-
-ROOT = Path(__file__).parents[3]
 
 # Pages 3 and 4 of two layers go to 6 and 7. "swap" sends them the wrong way round.
 PROGRAM = """
@@ -81,17 +76,6 @@ def main(fault):
 if __name__ == "__main__":
     main(sys.argv[1])
 """
-
-
-def kvlint(folder, *arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "kvlint", *arguments],
-        env=os.environ | {"PYTHONPATH": str(ROOT), "NIXL_LOG_LEVEL": "ERROR"},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
 
 
 @pytest.fixture
