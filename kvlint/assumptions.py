@@ -215,6 +215,25 @@ def breaks_on(
     """Where the relation breaks on one given list. Raises `AssumptionError` where that cannot
     be decided: no region at all, a quantity not captured, an unknown without a value, a
     region k that the list has not, a division by 0."""
+    case, lefts, rights = _sides(relation, regions, unknowns)
+    held = all(map(_TESTS[relation.operator], lefts, rights))
+    return None if held else _counterexample(relation, case, lefts, rights)
+
+
+def breaks_at(
+    relation: Relation, regions: Sequence[Region] | Case, unknowns: Mapping[str, int] = _NONE
+) -> Mapping[int, tuple[int, int]]:
+    """Every region of one given list for which the relation breaks, with the values of its sides;
+    raises as `breaks_on`."""
+    _, lefts, rights = _sides(relation, regions, unknowns)
+    held = map(_TESTS[relation.operator], lefts, rights)
+    return {i: (lefts[i], rights[i]) for i, right in enumerate(held) if not right}
+
+
+def _sides(
+    relation: Relation, regions: Sequence[Region] | Case, unknowns: Mapping[str, int]
+) -> tuple[Case, Column, Column]:
+    """The list as a case, and the values of both sides for each of its regions."""
     case = regions
     if not isinstance(case, Case):
         quantities, names, _ = _mentions(relation)
@@ -223,14 +242,13 @@ def breaks_on(
     if not case.count:
         raise AssumptionError(f"{relation}: the list has no region")
     try:
-        broken = _search(relation)(case)
+        return case, _evaluator(relation.left)(case), _evaluator(relation.right)(case)
     except KeyError as error:
         raise AssumptionError(f"{relation}: nothing says what {error} is here") from None
     except IndexError:
         raise AssumptionError(f"{relation}: the list has only {case.count} regions") from None
     except ZeroDivisionError:
         raise AssumptionError(f"{relation}: divides by 0 on this list") from None
-    return _counterexample(relation, case, *broken) if broken else None
 
 
 def holds(

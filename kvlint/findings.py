@@ -117,7 +117,7 @@ class Finding:
     confidence: Confidence
     status: Status
     assumption_id: str
-    formula: str
+    relation: "Relation"
     counterexample: "Counterexample | None"
     holds_today: str | None
     trace: tuple[Step, ...]
@@ -125,6 +125,12 @@ class Finding:
     unresolved: tuple[str, ...] = ()
     by_name_only: bool = False
     scope: str = ""  # as the claim has it: `path::qualified.name`
+    subject: str = ""  # likewise
+    given: tuple[Given, ...] = ()
+
+    @property
+    def formula(self) -> str:
+        return str(self.relation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +258,7 @@ def decide(claim: Claim, name: str, severity: Severity, confidence: Confidence) 
         confidence=confidence,
         status=status,
         assumption_id=assumption_id(claim),
-        formula=str(claim.relation),
+        relation=claim.relation,
         counterexample=counterexample,
         holds_today=claim.holds_today,
         trace=claim.trace,
@@ -260,4 +266,6 @@ def decide(claim: Claim, name: str, severity: Severity, confidence: Confidence) 
         unresolved=claim.unresolved,
         by_name_only=claim.by_name_only,
         scope=claim.scope,
+        subject=claim.subject,
+        given=claim.given,
     )

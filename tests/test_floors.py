@@ -14,6 +14,8 @@ FLOORS = [
     "kvlint.geometry",
     "kvlint.assumptions",
     "kvlint.findings",
+    "kvlint.hypotheses",
+    "kvlint.verdicts",
     "kvlint.tree",
     "kvlint.analysis",
     "kvlint.rule",
@@ -24,9 +26,9 @@ FLOORS = [
     "kvlint.cli",
     "kvlint.__main__",
 ]
-# The other half stands beside the linter, on the two floors they share.
+# The other half stands beside the linter, on the floors they share.
 RUNTIME = "kvlint.runtime_checks"
-SHARED = ("kvlint.geometry", "kvlint.assumptions")
+SHARED = ("kvlint.geometry", "kvlint.assumptions", "kvlint.hypotheses", "kvlint.verdicts")
 # The commands that start it, that read what it wrote, and that use what it knows of pools.
 DOORS = ("kvlint.commands.run", "kvlint.commands.report", "kvlint.commands.geometry")
 

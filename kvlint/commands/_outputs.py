@@ -42,7 +42,7 @@ def outputs(given: Sequence[str], output_format: str | None, counts: bool) -> li
         if counts and output.format in DATA and output.format != "json":
             raise UsageError(f"--statistics comes as full, concise or json, not {output.format}")
         if output.target is not None:
-            real = _writable(output.target)
+            real = writable(output.target)
             if real in targets:
                 raise UsageError(f"two outputs go to {output.target}")
             targets.add(real)
@@ -56,10 +56,7 @@ def write_all(found: Sequence[Output], view: View, counts: bool) -> list[str]:
     # Files first: whoever reads standard output may leave early.
     for output in found:
         if output.target is not None:
-            try:
-                store(output.target, _lines(output.format, view, counts, plain))
-            except OSError as error:
-                failed.append(f"cannot write {output.target}: {error.strerror or error}")
+            failed += stored(output.target, *_lines(output.format, view, counts, plain))
     for output in found:
         if output.target is None:
             _print(output.format, view, counts)
@@ -85,7 +82,7 @@ def _known(name: str) -> str:
     raise UsageError(f"unknown format {name!r}; {hint}")
 
 
-def _writable(target: Path) -> Path:
+def writable(target: Path) -> Path:
     """The file that the target stands for. Raises UsageError where it cannot be written."""
     try:
         real = target.resolve()
@@ -116,6 +113,15 @@ def _print(name: str, view: View, counts: bool) -> None:
     if name in DATA and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
     write(_lines(name, view, counts, paint_for(sys.stdout)))
+
+
+def stored(target: Path, *lines: str) -> list[str]:
+    """Writes the file; a line where that cannot be done, and what stood there is untouched."""
+    try:
+        store(target, lines)
+    except OSError as error:
+        return [f"cannot write {target}: {error.strerror or error}"]
+    return []
 
 
 def store(target: Path, lines: Iterable[str]) -> None:

@@ -10,7 +10,7 @@ import click
 from kvlint.analysis.vocabulary import use
 from kvlint.commands._cache import cache_for
 from kvlint.commands._configured import configured, options
-from kvlint.commands._outputs import DEFAULT, outputs, write_all
+from kvlint.commands._outputs import DEFAULT, outputs, stored, writable, write_all
 from kvlint.commands._progress import progress
 from kvlint.commands._silence import Run, answers, project_of
 from kvlint.commands._stderr import complain, complain_of
@@ -110,6 +110,14 @@ class _Command(click.Command):
     metavar="REV",
     help="Report only what has to do with lines that changed since a git revision.",
 )
+@click.option(
+    "--emit-assumptions",
+    "emitted",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write every assumption in PATHS to FILE as JSON, shown or not, guarded or not: for "
+    "`kvlint verify` and `kvlint report`.",
+)
 @options
 @click.option("--no-cache", is_flag=True, help="Ask everything anew, and remember nothing.")
 @click.option(
@@ -136,6 +144,7 @@ def command(
     baseline: Path | None,
     write_baseline: Path | None,
     since: str | None,
+    emitted: Path | None,
     excluded: tuple[str, ...],
     force_exclude: bool,
     max_file_size: str | None,
@@ -179,6 +188,8 @@ def command(
         baseline = in_force.baseline
     answered = answers(root, baseline, write_baseline, since)
     wanted = outputs(targets, output_format, counts)
+    if emitted is not None:
+        writable(emitted)
     cache = cache_for(root, rules, cache_dir, off=no_cache, writes=text is None)
 
     failures: list[InternalError] = []
@@ -215,6 +226,10 @@ def command(
     )
 
     unwritten = write_all(wanted, seen, counts)
+    if emitted is not None:
+        from kvlint.engine.emission import assumptions
+
+        unwritten += stored(emitted, assumptions(report, files.tree).to_json())
     for folder in report.skipped:
         complain(f"skipped {folder}")
     for notice in (*files.notices, *in_force.notices(), *report.notices):
