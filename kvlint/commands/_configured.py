@@ -66,19 +66,19 @@ def configured(
     *,
     chosen: Sequence[str],
     ignored: Sequence[str],
-    excluded: Sequence[str],
-    force_exclude: bool,
     min_confidence: str | None,
-    max_file_size: str | None,
-    config: Path | None,
-    isolated: bool,
+    excluded: Sequence[str] = (),
+    force_exclude: bool = False,
+    max_file_size: str | None = None,
+    config: Path | None = None,
+    isolated: bool = False,
 ) -> Configured:
     """The settings that options and files come to. Raises UsageError."""
     here = Path.cwd().resolve()
     overrides = Overrides(
-        select=tuple(_split(chosen)) if chosen else None,
-        ignore=tuple(_split(ignored)),
-        exclude=_patterns(_split(excluded), here) if excluded else None,
+        select=tuple(items(chosen)) if chosen else None,
+        ignore=tuple(items(ignored)),
+        exclude=_patterns(items(excluded), here) if excluded else None,
         min_confidence=None if min_confidence is None else Confidence(min_confidence),
         max_file_size=None if max_file_size is None else _size(max_file_size),
         force_exclude=force_exclude,
@@ -105,7 +105,8 @@ def _fixed(config: Path | None, isolated: bool, here: Path) -> Configuration | N
 _COMMA = r",(?![^{}]*\})"
 
 
-def _split(lists: Sequence[str]) -> list[str]:
+def items(lists: Sequence[str]) -> list[str]:
+    """What comma separated lists hold."""
     return [one.strip() for text in lists for one in re.split(_COMMA, text) if one.strip()]
 
 

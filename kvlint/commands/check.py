@@ -1,8 +1,6 @@
 """`kvlint check [PATHS]`: options in, a report out; the work is done by kvlint.engine."""
 
-import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -10,6 +8,7 @@ import click
 from kvlint.analysis.vocabulary import use
 from kvlint.commands._cache import cache_for
 from kvlint.commands._configured import configured, options
+from kvlint.commands._needs import demand
 from kvlint.commands._outputs import DEFAULT, outputs, stored, writable, write_all
 from kvlint.commands._progress import progress
 from kvlint.commands._silence import Run, answers, project_of
@@ -25,13 +24,6 @@ from kvlint.reporters.view import Choice, Place, view
 
 # What `--show-guarded` stands for when it stands alone.
 _EVERYWHERE = "*"
-
-
-def _demand(*needed: str) -> None:
-    """The companion does without these, and may be installed so."""
-    missing = " and ".join(name for name in needed if find_spec(name) is None)
-    if missing:
-        raise UsageError(f"kvlint check needs {missing}, not installed beside {sys.executable}")
 
 
 class _Command(click.Command):
@@ -158,7 +150,7 @@ def command(
 
     PATHS choose what is reported; what is known is the whole project around them.
     """
-    _demand("libcst", "rich")
+    demand("kvlint check")
     settings = configured(
         all_rules(),
         chosen=chosen,
