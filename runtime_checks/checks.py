@@ -7,7 +7,7 @@ kvlint knows is added to it as a note.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -41,6 +41,8 @@ class Place:
     layer   the model's layer, where declared
     slot    in that region, None where the fault is not about one slot
     byte    from the region's first byte, None likewise
+    list, index  number of the descriptor list in its process, and of the slot's descriptor in it;
+            None where the fault is in no list
     """
 
     side: Side
@@ -49,6 +51,8 @@ class Place:
     layer: int | None = None
     slot: int | None = None
     byte: int | None = None
+    list: int | None = field(default=None, compare=False)
+    index: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ class Breach:
     message  one line with region, layer, slot, byte and both sides' values, as far as known
     values   the two values that should agree, each under its name
     code, formula  of the check, or of the rule whose relation the values refute in particular
+    meant    the place that was meant, where what is wrong shows which
     """
 
     check: Check
@@ -66,6 +71,7 @@ class Breach:
     place: Place | None = None
     code: str | None = None
     formula: str | None = None
+    meant: Place | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))

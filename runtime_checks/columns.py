@@ -227,6 +227,7 @@ def _displaced(selection: Selection, blocks: Blocks, stride: int, stray: int | N
         of.place(*hit),
         CONSTANT_STRIDE,
         f"descriptors before region i = i * {stride}",
+        of.place(meant, page),
     )
 
 

@@ -203,15 +203,16 @@ class DescriptorList:
         """The slot with its names; the byte is counted from the region's first, as declared or
         as the list has it."""
         declared = self.declared[region]
-        byte = None
+        byte = index = None
         if slot is not None:
             byte = slot * int(self.regions.strides[region])
+            index = int(self.regions.starts[region]) + slot
             if declared is not None:
                 offset = int(self.regions.addresses[region]) - declared.address
                 slot, byte = slot + offset // declared.stride, byte + offset
         name = declared.name if declared else None
         layer = declared.layer if declared else None
-        return Place(self.side, region, name, layer, slot, byte)
+        return Place(self.side, region, name, layer, slot, byte, self.number, index)
 
     def called(self, region: int, slot: int | None = None) -> str:
         """The same in words: "remote region 3 'layer 1 key' (layer 1) slot 7 (byte 1792)"."""

@@ -18,7 +18,7 @@ from itertools import count
 from types import TracebackType
 from typing import Final
 
-from kvlint.runtime_checks.checks import Breach
+from kvlint.runtime_checks.checks import Breach, Place
 from kvlint.runtime_checks.evidence import Evidence
 from kvlint.runtime_checks.locks import Lock
 from kvlint.runtime_checks.recorder import Recorder
@@ -182,6 +182,9 @@ class Policy:
             "layer": place and place.layer,
             "slot": place and place.slot,
             "byte": place and place.byte,
+            "list": place and place.list,
+            "index": place and place.index,
+            "meant": breach.meant and _told(breach.meant),
             "sites": known.told,
             "transfer": transfer,
             "history": list(history),
@@ -295,6 +298,10 @@ class Contained:
             return False
         self._policy.fault(self._check, error)
         return True
+
+
+def _told(meant: Place) -> Mapping[str, object]:
+    return {"region": meant.region, "slot": meant.slot, "index": meant.index}
 
 
 def _now() -> str:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from kvlint.runtime_checks.listed import Listed, lists_of
 from kvlint.runtime_checks.stages.story import Changes, changes
 
 SCHEMA: Final = 1
@@ -87,6 +88,8 @@ class Process:
     hooks   state of each hook, by name; in an engine's classes as well
     pools   how often a pool was looked at
     uncompared  transfers that were digested, and that nobody compared
+    versions    of Python, kvlint, NIXL, the engine, ..., by name
+    transfers   how many it has made
     """
 
     pid: int
@@ -96,6 +99,10 @@ class Process:
     hooks: Mapping[str, Any] = field(default_factory=dict)
     pools: int = 0
     uncompared: int = 0
+    run: str = field(default="", compare=False)
+    mode: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    transfers: int = 0
 
     def has(self, hook: str) -> bool:
         return self.hooks.get(hook) == "installed"
@@ -107,6 +114,7 @@ class Story:
     violations  by time
     transfers   by time
     changes     pages of requests that changed between two stages
+    lists       descriptor lists that the transfers were made of
     unread      one line a file that is not, or not all, what its name promises
     """
 
@@ -114,6 +122,7 @@ class Story:
     transfers: list[Transfer] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     changes: Changes = field(default_factory=Changes)
+    lists: list[Listed] = field(default_factory=list)
 
 
 def is_evidence(folder: Path) -> bool:
@@ -145,10 +154,11 @@ def put_together(
 ) -> Story:
     """Pure. Both sides of a transfer meet by its id, repeats and what they repeat by number, and
     stages by the request."""
+    transfers = list(transfers)
     known = merged(transfers)
     near = Neighbours(known)
     seen = [replace(one, around=near.around(one.record)) for one in counted(violations)]
-    return Story(seen, known, list(unread), changes(stages))
+    return Story(seen, known, list(unread), changes(stages), lists_of(transfers))
 
 
 def counted(violations: Iterable[Record]) -> list[Seen]:
@@ -288,32 +298,42 @@ def _time(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
 def _integer(value: object, otherwise: int) -> int:
     return value if isinstance(value, int) else otherwise
 
 
-def armed_processes(folder: Path, run: str) -> list[Process]:
-    """The processes of a run that kvlint was loaded in. Raises OSError."""
-    found = []
-    for path in sorted(folder.iterdir()):
-        if path.match(f"armed-{run}-*.json"):
-            for record in _records(path, "armed")[0]:
-                off = record.get("switched_off")
-                status = record.get("status")
-                met, hooked = status in ("installed", "not installed"), status == "installed"
-                hooks = record.get("hooks")
-                hooks = hooks if isinstance(hooks, Mapping) else {}
-                off = tuple(map(str, off)) if isinstance(off, Mapping) else ()
-                pid, pools = (_integer(record.get(name), 0) for name in ("pid", "pools"))
-                digests = record.get("digests")
-                digests = digests if isinstance(digests, Mapping) else {}
-                uncompared = sum(
-                    _integer(count, 0)
-                    for why, count in digests.items()
-                    if str(why).startswith("not compared")
-                )
-                found.append(Process(pid, met, hooked, off, hooks, pools, uncompared))
-    return found
+def armed_processes(folder: Path, run: str = "") -> list[Process]:
+    """The processes of a run that kvlint was loaded in, or of all runs. Raises OSError."""
+    return [
+        _armed(record)
+        for path in sorted(folder.iterdir())
+        if path.match(f"armed-{run or '*'}-*.json")
+        for record in _records(path, "armed")[0]
+    ]
+
+
+def _armed(record: Record) -> Process:
+    status = record.get("status")
+    transfers, digests = (_mapping(record.get(name)) for name in ("transfers", "digests"))
+    uncompared = [n for why, n in digests.items() if str(why).startswith("not compared")]
+    versions = _mapping(record.get("versions"))
+    return Process(
+        pid=_integer(record.get("pid"), 0),
+        met=status in ("installed", "not installed"),
+        hooked=status == "installed",
+        switched_off=tuple(map(str, _mapping(record.get("switched_off")))),
+        hooks=_mapping(record.get("hooks")),
+        pools=_integer(record.get("pools"), 0),
+        uncompared=sum(_integer(n, 0) for n in uncompared),
+        run=str(record.get("run") or ""),
+        mode=str(record.get("mode") or ""),
+        versions={str(name): str(version) for name, version in versions.items()},
+        transfers=sum(_integer(n, 0) for n in transfers.values()),
+    )
 
 
 def _records(path: Path, kind: str) -> tuple[list[Record], str]:

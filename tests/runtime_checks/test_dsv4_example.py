@@ -70,6 +70,10 @@ def test_in_mode_log_the_same_bytes_move_and_the_exit_status_tells(tmp_path):
         ("column", "KV103", "local", 3, 8),
         ("column", "KV103", "remote", 3, 43),
     ]
+    assert [(r["list"], r["index"], r["meant"]) for r in records] == [
+        (1, 497, {"region": 3, "slot": 5, "index": 494}),
+        (2, 532, {"region": 3, "slot": 40, "index": 529}),
+    ]
 
 
 def test_repaired_nothing_is_said(tmp_path):

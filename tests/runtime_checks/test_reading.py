@@ -288,3 +288,26 @@ def test_a_folder_of_many_processes_is_told_in_time():
     story = put_together(found, entries)
     assert all(len(seen.around) == 7 for seen in story.violations)
     assert time.process_time() - before < 20
+
+
+def test_processes_tell_their_mode_their_versions_and_what_they_made(tmp_path):
+    armed = {
+        "status": "installed",
+        "pid": 1,
+        "run": "r",
+        "mode": "log",
+        "versions": {"nixl": "1.5.2"},
+    }
+    write(tmp_path, "armed-r-1.json", armed | {"transfers": {"WRITE": 3, "READ": 2}})
+    write(tmp_path, "armed-s-2.json", {"status": "", "versions": 7, "transfers": []})
+    first, second = armed_processes(tmp_path)
+    assert (first.run, first.mode, first.transfers) == ("r", "log", 5)
+    assert first.versions == {"nixl": "1.5.2"}
+    assert (second.mode, second.versions, second.transfers) == ("", {}, 0)
+
+
+def test_lists_are_part_of_the_story():
+    regions = [{"slots": 4, "length": 256, "stride": 256}]
+    listed = {"run": "r", "pid": 1, "kind": "list", "number": 3, "regions": regions}
+    story = put_together([], [transfer(), listed])
+    assert [(one.number, len(one.regions)) for one in story.lists] == [(3, 1)]
