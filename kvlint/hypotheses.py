@@ -17,8 +17,8 @@ Paths are relative to the project that was checked.
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Self
 
 from kvlint.assumptions import AssumptionError, Relation
@@ -96,6 +96,19 @@ class Hypothesis:
         if self.status is not Status.GUARDED or not self.guards:
             return None
         return next((g for g in self.guards if g.relation is None), self.guards[0])
+
+    def renamed(self, rename: Callable[[str], str]) -> "Hypothesis":
+        """The same with other paths; `rename` gets those of the project."""
+
+        def moved(place: Place) -> Place:
+            return replace(place, span=replace(place.span, path=rename(place.span.path)))
+
+        return replace(
+            self,
+            places=tuple(map(moved, self.places)),
+            trace=tuple(map(moved, self.trace)),
+            guards=tuple(replace(guard, place=moved(guard.place)) for guard in self.guards),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,7 +197,7 @@ def _slots(region: Region, own: int, other: int, relation: Relation) -> str:
 
 def _own_and_other(relation: Relation, left: int, right: int) -> tuple[int, int]:
     """The region's own value, and the one that stands in for it."""
-    return (left, right) if isinstance(relation.left, Own) else (right, left)
+    return (right, left) if isinstance(relation.right, Own) else (left, right)
 
 
 def _quantity(relation: Relation) -> str | None:

@@ -1,8 +1,9 @@
 """`kvlint verify [PATHS] --geometry FILE`: does what the code assumes hold on real buffers?"""
 
+import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -173,8 +174,19 @@ def _checked(
     with progress() as on_progress:
         report = check_files(files, rules, failures.append, on_progress, cache)
     lost = [str(failure) for failure in failures]
-    lost += [f"{fault.span}: {fault.message}" for fault in report.faults if fault.costs_file]
+    lost += [
+        f"{_from_here(root, fault.span.path)}:{fault.span.line}: {fault.message}"
+        for fault in report.faults
+        if fault.costs_file
+    ]
     if not report.files:
         lost.append("no Python files under the given paths")
     hypotheses = assumptions(in_force.filtered(report), files.tree).hypotheses
-    return _found(hypotheses, lambda path: in_force.of(path).min_confidence, lost)
+    found = _found(hypotheses, lambda path: in_force.of(path).min_confidence, lost)
+    return replace(
+        found, sure=[one.renamed(lambda path: _from_here(root, path)) for one in found.sure]
+    )
+
+
+def _from_here(root: Path, path: str) -> str:
+    return Path(os.path.relpath(root / path)).as_posix()

@@ -180,7 +180,7 @@ def test_no_cache_is_accepted(kvlint, here, found):
 
 def test_without_the_parser_nothing_is_said_to_be_checked(here, kvlint, monkeypatch):
     # As where the companion is installed without what only this command needs.
-    monkeypatch.setattr("kvlint.commands.check.find_spec", {"rich": True}.get)
+    monkeypatch.setattr("kvlint.commands._needs.find_spec", {"rich": True}.get)
     ran = kvlint("check")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == f"kvlint: kvlint check needs libcst, not installed beside {sys.executable}\n"
