@@ -13,6 +13,7 @@ ROOT = Path(__file__).parent.parent
 FLOORS = [
     "kvlint.geometry",
     "kvlint.assumptions",
+    "kvlint.drawing",
     "kvlint.findings",
     "kvlint.hypotheses",
     "kvlint.verdicts",
@@ -28,7 +29,13 @@ FLOORS = [
 ]
 # The other half stands beside the linter, on the floors they share.
 RUNTIME = "kvlint.runtime_checks"
-SHARED = ("kvlint.geometry", "kvlint.assumptions", "kvlint.hypotheses", "kvlint.verdicts")
+SHARED = (
+    "kvlint.geometry",
+    "kvlint.assumptions",
+    "kvlint.drawing",
+    "kvlint.hypotheses",
+    "kvlint.verdicts",
+)
 # The commands that start it, that read what it wrote, and that use what it knows of pools.
 DOORS = ("kvlint.commands.run", "kvlint.commands.report", "kvlint.commands.geometry")
 

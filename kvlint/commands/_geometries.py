@@ -21,10 +21,12 @@ def read_geometry(path: Path) -> Geometry:
                 raise UsageError(f"{path} is no file")
             if status.st_size > LARGEST:
                 raise UsageError(f"{path}: {status.st_size:,} bytes are too many for a geometry")
-            return Geometry.from_json(opened.read())
+            if not (content := opened.read()).strip():
+                raise UsageError(f"{path}: the file is empty, not a kvlint geometry")
+            return Geometry.from_json(content)
     except FileNotFoundError:
         raise UsageError(f"no such file: {path}") from None
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except GeometryError as error:
-        raise UsageError(f"{path}: {error}") from None
+        raise UsageError(f"{path}: {str(error).removeprefix('geometry: ')}") from None
