@@ -45,9 +45,7 @@ class Pair:
 
 def fields_of(region: Region) -> tuple[Hashable, ...]:
     """All by which regions are alike: not their names, places or layers."""
-    return tuple(
-        getattr(region, part.name) for part in fields(Region) if part.name not in PLACE
-    )
+    return tuple(getattr(region, part.name) for part in fields(Region) if part.name not in PLACE)
 
 
 def numbered(geometry: Geometry) -> Iterator[Numbered]:

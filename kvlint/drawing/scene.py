@@ -159,10 +159,7 @@ def _title(geometry: Geometry) -> str:
 
 
 def _pairs(sides: Sequence[Geometry]) -> list[Pair]:
-    if len(sides) == 2:
-        found = pair(*sides)
-    else:
-        found = [Pair((one,)) for one in numbered(sides[0])]
+    found = pair(*sides) if len(sides) == 2 else [Pair((one,)) for one in numbered(sides[0])]
     order = {name: at for at, name in enumerate(dict.fromkeys(p.list for p in found))}
     return sorted(found, key=lambda p: order[p.list])
 
@@ -232,9 +229,7 @@ class _Builder:
         return Lane(
             first,
             numbers=tuple(at.number for at in there),
-            layers=tuple(
-                sorted({at.region.layer for at in there if at.region.layer is not None})
-            ),
+            layers=tuple(sorted({at.region.layer for at in there if at.region.layer is not None})),
             start=self.table(side, first.region.list).starts[first.number],
             marks=tuple(self._marks(side, first)),
             overlap=self._overlaps[side].get(first.region.name, 0),

@@ -146,9 +146,7 @@ def _row(root: Element, what: Scene, row: Row, columns: Columns, y: float) -> No
             text(group, "kvg-quiet", x, y + 14, "not there", size=11, room=columns.slot)
 
 
-def _lane(
-    root: Element, what: Scene, lane: Lane, columns: Columns, side: int, y: float
-) -> None:
+def _lane(root: Element, what: Scene, lane: Lane, columns: Columns, side: int, y: float) -> None:
     group = shape(root, "g")
     tooltip(group, tip(lane))
     slot_x, x = columns.side(side)
@@ -219,8 +217,10 @@ def region_words(lane: Lane) -> str:
 
 def tip(lane: Lane) -> str:
     region = lane.at.region
-    moved = "" if region.transfer_length == region.stride else (
-        f", of each {count(region.transfer_length, 'byte')} moved"
+    moved = (
+        ""
+        if region.transfer_length == region.stride
+        else (f", of each {count(region.transfer_length, 'byte')} moved")
     )
     tail = f", {count(lane.tail, 'byte')} after the last" if lane.tail else ""
     return (

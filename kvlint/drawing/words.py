@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 _UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -41,7 +42,7 @@ def spans(numbers: Sequence[int]) -> str:
 
 def _runs(numbers: Sequence[int]) -> list[str]:
     step = numbers[1] - numbers[0] if len(numbers) > 3 else 1
-    if step > 1 and all(b - a == step for a, b in zip(numbers, numbers[1:], strict=False)):
+    if step > 1 and all(b - a == step for a, b in pairwise(numbers)):
         return [f"{numbers[0]}-{numbers[-1]} by {step}"]
     parts: list[str] = []
     at = 0
