@@ -1,9 +1,10 @@
 """What `kvlint verify` found: a row a hypothesis, a column a geometry; as text and as JSON."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 from typing import Any, Final
 
 from kvlint.findings import Status, counted
@@ -18,6 +19,12 @@ _CELLS: Final = {
     Outcome.HOLDS: ("holds", "green"),
     Outcome.NOT_EXERCISED: ("-", "dim"),
 }
+_ORDER: Final = tuple(_CELLS)
+_ASSUMES: Final = "assumes, for every region i"
+
+
+# Code, what breaks on each geometry, what settles it, what is not known.
+_Break = tuple[str, tuple[str, ...], str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +91,34 @@ def _legend(found: Verification) -> Iterator[str]:
 
 
 def _table(found: Verification, paint: Paint) -> Iterator[str]:
+    """What breaks first, then what holds, then what was not exercised."""
+    below = _common_folder(found.hypotheses)
     rows = [
-        (h.code, str(h.places[0]), f"{h.formula}{_less_sure(h)}", row)
-        for h, row in zip(found.hypotheses, found.verdicts, strict=True)
+        (h.code, str(h.places[0]).removeprefix(below), f"{h.formula}{_less_sure(h)}", row)
+        for h, row in sorted(
+            zip(found.hypotheses, found.verdicts, strict=True),
+            key=lambda one: min(_ORDER.index(verdict.outcome) for verdict in one[1]),
+        )
     ]
-    place = max(len(row[1]) for row in rows)
-    formula = max(len(row[2]) for row in rows)
+    place = max(len(below), *(len(row[1]) for row in rows))
+    formula = max(len(_ASSUMES), *(len(row[2]) for row in rows))
     head = "".join(f"  {letter:<6}" for letter in _letters(found)).rstrip()
-    yield f"{'':<5}  {'':<{place}}  {'assumes, for every region i':<{formula}}{head}"
+    yield f"{'':<5}  {printable(below):<{place}}  {_ASSUMES:<{formula}}{head}"
     for code, at, text, row in rows:
         cells = [_CELLS[verdict.outcome] for verdict in row]
         shown = "".join(f"  {paint(f'{word:<6}', style)}" for word, style in cells)
         yield f"{code:<5}  {printable(at):<{place}}  {printable(text):<{formula}}{shown}".rstrip()
+
+
+def _common_folder(hypotheses: Sequence[Hypothesis]) -> str:
+    """The folder that all places lie in, with a slash, or ""."""
+    folders = {hypothesis.places[0].span.path.rpartition("/")[0] for hypothesis in hypotheses}
+    common = [parts[0] for parts in takewhile(_alike, zip(*(f.split("/") for f in folders)))]  # noqa: B905
+    return "".join(f"{part}/" for part in common if part)
+
+
+def _alike(parts: Sequence[str]) -> bool:
+    return len(set(parts)) == 1
 
 
 def _less_sure(hypothesis: Hypothesis) -> str:
@@ -103,20 +126,29 @@ def _less_sure(hypothesis: Hypothesis) -> str:
 
 
 def _breaks(found: Verification, paint: Paint) -> Iterator[str]:
+    """Those that break in the same way are told together."""
+    alike: dict[_Break, list[Hypothesis]] = defaultdict(list)
     for hypothesis, row in zip(found.hypotheses, found.verdicts, strict=True):
-        if all(verdict.outcome is not Outcome.BROKEN for verdict in row):
-            continue
-        place = hypothesis.places[0]
-        where = f" in {place.definition}" if place.definition else ""
+        if any(verdict.outcome is Outcome.BROKEN for verdict in row):
+            whys = tuple(v.why if v.outcome is Outcome.BROKEN else "" for v in row)
+            alike[hypothesis.code, whys, hypothesis.settle, hypothesis.unresolved].append(
+                hypothesis
+            )
+    for (_, whys, settle, unresolved), several in alike.items():
         yield ""
-        head = f"{paint(hypothesis.code, 'bold red')} {paint(printable(str(place)), 'bold')}"
-        yield f"{head}{printable(where)}: {printable(' '.join(hypothesis.message.split()))}"
-        for letter, verdict in zip(_letters(found), row, strict=True):
-            if verdict.outcome is Outcome.BROKEN:
-                yield f"  {letter}  {printable(verdict.why)}"
-        for unknown in hypothesis.unresolved:
+        for hypothesis in several:
+            place = hypothesis.places[0]
+            where = f" in {place.definition}" if place.definition else ""
+            head = f"{paint(hypothesis.code, 'bold red')} {paint(printable(str(place)), 'bold')}"
+            yield f"{head}{printable(where)}: {printable(' '.join(hypothesis.message.split()))}"
+        for why in dict.fromkeys(filter(None, whys)):
+            on = " ".join(
+                letter for letter, w in zip(_letters(found), whys, strict=True) if w == why
+            )
+            yield f"  {on}  {printable(why)}"
+        for unknown in unresolved:
             yield f"  unless: {printable(unknown)}"
-        yield f"  settle it: {printable(hypothesis.settle)}"
+        yield f"  settle it: {printable(settle)}"
 
 
 def _reasons(found: Verification) -> Iterator[str]:

@@ -55,8 +55,9 @@ def lines(ran):
     return ran.out.splitlines()
 
 
-def row(ran, place):
-    return next(line for line in lines(ran) if place in line).split()
+def row(ran, start):
+    """The cells of the row of the table that begins so; places stand below their folder there."""
+    return next(line for line in lines(ran) if line.startswith(start)).split()
 
 
 def test_each_assumption_is_decided_on_each_geometry(kvlint, examples, even, odd):
@@ -66,7 +67,7 @@ def test_each_assumption_is_decided_on_each_geometry(kvlint, examples, even, odd
         f"A  {even}: 4 regions in kv",
         f"B  {odd}: sglang 0.5.21, decode tp0, 4 regions in kv",
     ]
-    assert row(ran, f"KV103  {FAULTY}:101")[-2:] == ["holds", "broken"]
+    assert row(ran, "KV103  transfer_faulty.py:101")[-2:] == ["holds", "broken"]
     detail = next(line for line in lines(ran) if line.startswith("  B  kv region 3"))
     assert detail == (
         "  B  kv region 3 'layer 3 key' slot 0 (byte 0): index 492 is taken for its slot 0, "
@@ -84,7 +85,7 @@ def test_nothing_breaks_on_regions_that_are_alike(kvlint, examples, even):
 def test_what_the_repair_settles_holds_on_regions_that_differ(kvlint, examples, odd):
     ran = kvlint("verify", REPAIRED, "--geometry", odd, "--no-cache")
     assert ran.code == 0, ran.out
-    assert row(ran, f"KV103  {REPAIRED}:113")[-1] == "holds"
+    assert row(ran, "KV103  transfer_repaired.py:113")[-1] == "holds"
 
 
 def test_a_file_of_assumptions_says_the_same_as_the_code(kvlint, examples, odd, tmp_path):
@@ -202,3 +203,23 @@ def test_names_from_a_geometry_cannot_break_out_of_their_line(kvlint, examples, 
     ran = kvlint("verify", FAULTY, "--geometry", tmp_path / "hostile.json", "--no-cache")
     assert ran.code == 2
     assert len(ran.err.splitlines()) == 1
+
+
+def test_what_breaks_comes_first_and_what_breaks_alike_is_told_once(kvlint, examples, even, odd):
+    ran = kvlint(
+        "verify", "prepared_lists", "staging_server", "--geometry", odd, "--geometry", even,
+        "--geometry", odd, "--select", "KV103", "--no-cache",
+    )  # fmt: skip
+    rows = [line.split()[-3:] for line in lines(ran) if line.startswith("KV103  ")]
+    assert rows == sorted(rows, key=lambda row: "broken" not in row)
+    told = [line for line in lines(ran) if line.startswith("  A C  kv region 3")]
+    assert len(told) == 1
+
+
+def test_places_are_told_below_the_folder_that_they_share(kvlint, examples, odd):
+    ran = kvlint("verify", "prepared_lists", "staging_server", "--geometry", odd, "--no-cache")
+    assert row(ran, "KV103  prepared_lists/transfer_faulty.py:101")[-1] == "broken"
+    inside = kvlint("verify", "prepared_lists", "--geometry", odd, "--no-cache")
+    head = next(line for line in lines(inside) if "assumes, for every region i" in line)
+    assert head.split()[0] == "prepared_lists/"
+    assert row(inside, "KV103  transfer_faulty.py:101")
