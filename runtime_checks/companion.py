@@ -21,6 +21,7 @@ from kvlint.runtime_checks.settings import Settings
 
 if TYPE_CHECKING:
     from kvlint.geometry import Geometry
+    from kvlint.runtime_checks.capture import Capture
     from kvlint.runtime_checks.digests.service import Digesting
     from kvlint.runtime_checks.launches.watch import Watch
     from kvlint.runtime_checks.nixl.interposition import NixlHooks
@@ -146,12 +147,25 @@ class Companion:
             self._pools.agent_of = self._agent_of
             if self.settings.mode.reads:
                 self._pools.stages = lambda: self.stages
-            if self.settings.capture is not None:
-                from kvlint.runtime_checks.capture import Capture
-
-                capture = Capture(self.settings.capture, self.settings.run)
-                self._pools.on_declared = lambda *said: capture.keep(*self._versioned(*said))
+            captures, evidence = self._captures()
+            if captures:
+                self._pools.on_declared = lambda *said: _keep(captures, *self._versioned(*said))
+            if evidence is not None:
+                self._pools.on_folded = evidence.keep
         return self._pools
+
+    def _captures(self) -> "tuple[Sequence[Capture], Capture | None]":
+        """Where geometry goes; and which of them is the folder for evidence."""
+        from kvlint.runtime_checks.capture import Capture
+        from kvlint.runtime_checks.evidence import GEOMETRY
+
+        folder, report, run = self.settings.capture, self.settings.report, self.settings.run
+        found = [] if folder is None else [Capture(folder, run)]
+        if report is None:
+            return found, None
+        evidence = Capture(report, run, relative=True, most=GEOMETRY)
+        # In one folder there would be two files of one name: whoever wants addresses gets them.
+        return [*found, *([] if folder == report else [evidence])], evidence
 
     @property
     def digests(self) -> "Digesting":
@@ -313,6 +327,11 @@ class Companion:
         if self._metrics is not None:
             with self.policy.contained("metrics"):
                 self._metrics.undo()
+
+
+def _keep(captures: "Sequence[Capture]", agent: str, geometry: "Geometry") -> None:
+    for capture in captures:
+        capture.keep(agent, geometry)
 
 
 def _versions() -> dict[str, str]:

@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Final
 
 MIB: Final = 1 << 20
-# Two files of violations, the ring and the ledger of stages with what replaces each, and the
-# state: under 64 MiB.
-VIOLATIONS: Final = 14 * MIB
+# Two files of violations; the ring, the ledger of stages, the callers and the geometry, with what
+# replaces each; and the state: under 64 MiB.
+VIOLATIONS: Final = 9 * MIB
 RING: Final = 8 * MIB
+CALLS: Final = 2 * MIB
+GEOMETRY: Final = 4 * MIB
 RECORD: Final = 256 << 10
 
 _REPLACED: Final = itertools.count()
@@ -61,13 +63,17 @@ class Evidence:
 
     def replace_ring(self, entries: Sequence[Mapping[str, object]]) -> None:
         """The newest entries that the bound leaves room for, oldest of them first."""
-        replace(self.folder, f"transfers-{self._name}.jsonl", _newest(entries))
+        replace(self.folder, f"transfers-{self._name}.jsonl", _newest(entries, RING))
+
+    def replace_calls(self, entries: Sequence[Mapping[str, object]]) -> None:
+        """Likewise."""
+        replace(self.folder, f"calls-{self._name}.jsonl", _newest(entries, CALLS))
 
     def replace_stages(self, entries: Sequence[Mapping[str, object]]) -> None:
         """Likewise; of pools, which later entries speak of, all stay."""
         pools = b"".join(_line(entry) for entry in entries if entry["kind"] == "pool")
         stages = [entry for entry in entries if entry["kind"] != "pool"]
-        content = pools + _newest(stages, len(pools))
+        content = pools + _newest(stages, RING - len(pools))
         replace(self.folder, f"stages-{self._name}.jsonl", content)
 
     def replace_state(self, state: Mapping[str, object]) -> None:
@@ -144,9 +150,8 @@ def _write(file: int, content: bytes) -> None:
         rest = rest[os.write(file, rest) :]
 
 
-def _newest(entries: Sequence[Mapping[str, object]], taken: int = 0) -> bytes:
+def _newest(entries: Sequence[Mapping[str, object]], room: int) -> bytes:
     lines: list[bytes] = []
-    room = RING - taken
     for entry in reversed(entries):
         line = _line(entry)
         room -= len(line)

@@ -148,6 +148,11 @@ class DescriptorList:
         """The groups that right transfers have shown, if any has, else `groups`."""
         return self.shown[-1] if self.shown else self.guess
 
+    @cached_property
+    def comparable(self) -> bool:
+        """Whether each region has another one in its group, which must get the same slots."""
+        return bool((np.unique(self.groups, return_counts=True)[1] > 1).all()) and self.guess.whole
+
     def shows(self, groups: Integers) -> None:
         """A right transfer selects by these groups."""
         self.shown[:] = [Grouping(groups, self.regions.slots)]

@@ -18,6 +18,8 @@ from itertools import count
 from types import TracebackType
 from typing import Final
 
+from kvlint.runtime_checks.callers import MODULE as CALLERS
+from kvlint.runtime_checks.callers import Callers
 from kvlint.runtime_checks.checks import Breach, Place
 from kvlint.runtime_checks.evidence import Evidence
 from kvlint.runtime_checks.locks import Lock
@@ -58,6 +60,7 @@ class Policy:
     """The policy of one armed process.
 
     recorder    the ring of its last transfers
+    callers     what code led to its calls
     violations  records of the last 256 violations, repeats included
     stages      gives what is kept of stages, for files
     """
@@ -66,6 +69,7 @@ class Policy:
         self.settings = settings
         self.mode: Mode = settings.mode
         self.recorder = Recorder() if recorder is None else recorder
+        self.callers = Callers()
         self.on_count: Callable[[], None] = lambda: None
         self.on_fault: Callable[[], None] = lambda: None
         self.on_violation: Callable[[], None] = lambda: None
@@ -85,6 +89,7 @@ class Policy:
         self.transfers: Counter[str] = Counter()
         self.faults: Counter[str] = Counter()
         self.recorder.clear()
+        self.callers.clear()
         report = self.settings.report
         self.evidence = None if report is None else Evidence(report, self.settings.run, self.pid)
 
@@ -230,8 +235,8 @@ class Policy:
         return f"violation: {breach.check.name}{code}: {breach.message}{behind}"
 
     def dump(self) -> None:
-        """Writes the ring, and what the ledger of stages has, to their files, if there are files.
-        Never raises."""
+        """Writes the ring, the callers, and what the ledger of stages has, to their files, if there
+        are files. Never raises."""
         evidence = self.evidence
         if evidence is None or not self.armed("evidence"):
             return
@@ -241,6 +246,11 @@ class Policy:
             if entries:
                 with self.contained("evidence"), self._lock:
                     evidence.replace_ring(entries)
+        with self.contained(CALLERS):
+            calls = [{**self._header(), **caller.to_dict()} for caller in self.callers.entries()]
+            if calls:
+                with self.contained("evidence"), self._lock:
+                    evidence.replace_calls(calls)
         with self.contained("stages"):
             stages = [{**self._header(), **entry} for entry in self.stages()]
             if stages:

@@ -1,5 +1,6 @@
 """Where a call came from: cheap to take at every call, told as text only when it matters."""
 
+import inspect
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +21,12 @@ class Stack:
     def key(self) -> tuple[tuple[int, int], ...]:
         """Equal for the same calls; unique for as long as the stack is kept."""
         return tuple([(id(code), position) for code, position in self.frames])
+
+    def after(self, function: object) -> "Stack":
+        """The stack as it was when the function, which has returned since, was called from here;
+        without code of its own, as one of a library has, it leaves nothing."""
+        code = getattr(inspect.unwrap(function) if callable(function) else None, "__code__", None)
+        return Stack(((code, 0), *self.frames)) if isinstance(code, CodeType) else self
 
     def lines(self) -> list[str]:
         """`file:line in function` for each frame but kvlint's own, innermost last."""

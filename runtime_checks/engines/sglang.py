@@ -113,19 +113,22 @@ def _looking(pools: Pools, method: str, original: Callable[..., Any]) -> Callabl
             _inside.pool = outer
         if not outer and pools.policy.armed("pools"):
             with pools.policy.contained("pools"):
-                _look(pools, pool, method, list_name, answer)
+                _look(pools, pool, method, list_name, answer, original)
         return answer
 
     return looked_at
 
 
-def _look(pools: Pools, pool: Any, method: str, list_name: str, answer: object) -> None:
+def _look(
+    pools: Pools, pool: Any, method: str, list_name: str, answer: object, said_by: object
+) -> None:
     said = as_said(answer)
     if said is None:
         return
     uneven = uneven_lists(f"{type(pool).__name__}.{method}", said)
     view = read(pool, said, list_name)
-    pools.look(replace(view, breaches=[uneven] if uneven else []), method, owner=pool)
+    view = replace(view, breaches=[uneven] if uneven else [])
+    pools.look(view, method, owner=pool, said_by=said_by)
 
 
 def list_of(method: str) -> str:

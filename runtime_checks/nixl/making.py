@@ -19,15 +19,19 @@ from kvlint.runtime_checks.transfers import Transfer, as_bytes
 
 
 class Making(Verdict):
-    """The checks of one transfer that is being made."""
+    """The checks of one transfer that is being made.
+
+    looked  names of those that had something to decide by, and have decided it
+    """
 
     def __init__(self, teller: Teller, agent: Agent, operation: str, *, prepped: bool) -> None:
         super().__init__()
         self.stack = here()
+        self.looked: list[str] = []
         self.sides: tuple[Prepared, ...] = ()
         self.asked: tuple[Ask | None, ...] = (None, None)
         self._teller = teller
-        self._agent = agent
+        self.agent = agent
         self._operation = operation
         self._prepped = prepped
         self._call = "make_prepped_xfer" if prepped else "initialize_xfer"
@@ -50,9 +54,11 @@ class Making(Verdict):
         )
         if ours is None or theirs is None:
             return
+        if indices:
+            self.looked += ("index-range", "index-width")
         self.transfer = Transfer(
             number=number,
-            agent=self._agent.name,
+            agent=self.agent.name,
             peer=sides[1].of.owner,
             operation=self._operation,
             local=ours,
@@ -78,28 +84,35 @@ class Making(Verdict):
         local, remote = self.sides
         if self._run("unequal-counts", lambda: unequal_counts(ours, theirs), local, remote):
             return
-        uneven_sides = 0
+        uneven_sides = told = 0
         strays: list[tuple[Breach, Prepared]] = []
         if not self._prepped:
             for side in self.sides:
                 if side.of.known:
                     uneven_sides += self._run("column", partial(uneven_runs, side.of), side)
+                    told += 1
         else:
             both = (ours, theirs, local), (theirs, ours, remote)
             for (one, other, side), ask in zip(both, self.asked, strict=True):
                 stray, asked = self._asked_for(one, ask)
                 if stray is not None:
                     strays.append((stray, side))
+                told += one.of.comparable or asked is not None
                 guessed = as_guessed(one, other)
                 if guessed.columns:
                     continue
                 # What is as the engine asked for needs be no column.
                 if stray is not None or asked is None or not all_known(one.of, asked):
                     uneven_sides += self._run("column", partial(uneven, guessed, other), side)
+        if told == len(self.sides) and self._teller.policy.armed("column"):
+            self.looked.append("column")
         if not uneven_sides:
             # Where a column is wrong the pairs are, too: one fault is told once.
             pairs = lambda: mispaired(ours, theirs, by_number=self._prepped)  # noqa: E731
-            if not self._run("pairing", pairs, local, remote) and self._prepped:
+            mispairs = self._run("pairing", pairs, local, remote)
+            if ours.of.layered and theirs.of.layered and self._teller.policy.armed("pairing"):
+                self.looked.append("pairing")
+            if not mispairs and self._prepped:
                 for stray, side in strays:
                     self.tell(stray, side)
                 if not strays and not (ours.columns and theirs.columns):
@@ -135,7 +148,7 @@ class Making(Verdict):
         sites = [Site("prep_xfer_dlist", side.stack) for side in sides if self._prepped]
         sites.append(Site(self._call, self.stack))
         peer = self.sides[1].of.owner
-        raised = self._teller.tell(breach, sites, self._agent.name, peer)
+        raised = self._teller.tell(breach, sites, self.agent.name, peer)
         self.notes.append(breach.message)
         if breach.check.refused:
             self.refusal = self.refusal or raised

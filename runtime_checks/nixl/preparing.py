@@ -1,7 +1,7 @@
 """Descriptor lists made of what an engine prepares, with all that is known about their memory."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
@@ -37,6 +37,7 @@ class Prepared:
     version       of the owner's registrations when it was last found in order
     peer_version  of the peer's metadata likewise
     raises        what was found while preparing, for the first use
+    number        of the first list like it
     """
 
     of: DescriptorList
@@ -48,6 +49,15 @@ class Prepared:
     peer_version: int
     stack: Stack
     raises: Violation | None = None
+    number: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.number = self.of.number
+
+    def looked(self) -> tuple[str, ...]:
+        """Names of the checks that had something to decide by."""
+        bounded = self.of.named or self.owner is not None or self.prober is not None
+        return (OUT_OF_REGION.name,) if bounded else ()
 
     def entry(self) -> "Listed":
         """What the ring keeps, long after the list is gone."""

@@ -4,11 +4,12 @@ Each method belongs to one moment of one call. Those before the call give back w
 instead of it, if anything; those after only take note.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kvlint.runtime_checks.callers import MODULE as CALLERS
 from kvlint.runtime_checks.checks import Breach
 from kvlint.runtime_checks.digests.pages import Pages
 from kvlint.runtime_checks.digests.service import MODULE, Digesting
@@ -25,6 +26,8 @@ from kvlint.runtime_checks.nixl.descriptors import (
 from kvlint.runtime_checks.nixl.exchanging import MODULE as EXCHANGE
 from kvlint.runtime_checks.nixl.exchanging import Exchange
 from kvlint.runtime_checks.nixl.flights import Flights
+from kvlint.runtime_checks.nixl.folded import MODULE as FOLDING
+from kvlint.runtime_checks.nixl.folded import Folded
 from kvlint.runtime_checks.nixl.initiator import Initiator
 from kvlint.runtime_checks.nixl.initiator import Target as Told
 from kvlint.runtime_checks.nixl.making import Making
@@ -63,6 +66,7 @@ class Watch:
         self._tensors: Remembered[list[Collected]] = Remembered()
         self._preparing = Preparing(bindings)
         self._lists: dict[int, Prepared] = {}
+        self._folded = Folded(lambda agent, geometry: pools.on_folded(agent, geometry))
 
     def start_afresh(self) -> None:
         """In a forked child, whose agents are its parent's, and nothing comes for them."""
@@ -130,6 +134,7 @@ class Watch:
             kind = kind_of(descriptors)
             with self.flights.lock:
                 self.agent(agent).registrations.add(kind, pieces, collected)
+            self._count("register_memory", here(), self.agent(agent).name)
             if self._digesting.reads and self._policy.armed(MODULE):
                 with self._policy.contained(MODULE):
                     for device in {piece[2] for piece in pieces}:
@@ -182,7 +187,11 @@ class Watch:
     def prepared(self, handle: Any, prepared: Prepared) -> Violation | None:
         """NIXL has agreed. What it does not see is told now, and raised at first use."""
         self._lists[id(handle)] = prepared
+        if self._policy.armed(FOLDING):
+            with self._policy.contained(FOLDING):
+                self._folded.note(prepared)
         self._policy.recorder.keep(prepared.entry())
+        self._listed(prepared)
         for breach in prepared.of.breaches:
             prepared.raises = self._tell_list(breach, prepared)
         # Also an agent that was there before this process was armed moves memory of its own.
@@ -193,6 +202,27 @@ class Watch:
 
     def refused(self, prepared: Prepared) -> str | None:
         """NIXL has not agreed; the reason in words, if the list shows it."""
+        self._listed(prepared)
+        return self._reason(prepared)
+
+    def _listed(self, prepared: Prepared) -> None:
+        name, looked = prepared.agent.name, prepared.looked()
+        self._count("prep_xfer_dlist", prepared.stack, name, looked, (prepared.number,))
+
+    def _count(
+        self,
+        call: str,
+        stack: Stack,
+        agent: str,
+        looked: Iterable[str] = (),
+        lists: Iterable[int] = (),
+    ) -> None:
+        policy = self._policy
+        if policy.armed(CALLERS):
+            with policy.contained(CALLERS):
+                policy.callers.count(call, stack, agent, tuple(looked), lists)
+
+    def _reason(self, prepared: Prepared) -> str | None:
         breach = self._preparing.refused(prepared)
         if breach is None:
             return None
@@ -224,6 +254,9 @@ class Watch:
         if local is not None and remote is not None:
             making.asked = tuple(map(self._pools.asked, indices))
             making.check((local, remote), indices, notification, next(self.flights.numbers))
+        numbers = [side.number for side in making.sides]
+        name = making.agent.name
+        self._count("make_prepped_xfer", making.stack, name, making.looked, numbers)
         return making
 
     def describing(
@@ -245,11 +278,12 @@ class Watch:
                 for breach in side.of.breaches:
                     making.tell(breach, side)
             making.check((local, remote), None, notification, next(self.flights.numbers))
+        self._count("initialize_xfer", stack, making.agent.name, making.looked)
         return making
 
     def why(self, making: Making) -> list[str]:
         """NIXL has refused an `initialize_xfer`; reasons in words that its lists show."""
-        found = [self.refused(side) for side in making.sides]
+        found = [self._reason(side) for side in making.sides]
         return [message for message in found if message is not None]
 
     # Handles.

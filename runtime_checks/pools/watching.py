@@ -8,14 +8,15 @@ from weakref import finalize, ref
 from kvlint.geometry import Geometry, Region
 from kvlint.runtime_checks import declared
 from kvlint.runtime_checks.asking import Ask
-from kvlint.runtime_checks.checks import Breach
+from kvlint.runtime_checks.callers import MODULE as CALLERS
+from kvlint.runtime_checks.checks import SLOT_LAYOUT, Breach
 from kvlint.runtime_checks.policy import Policy, Site
 from kvlint.runtime_checks.pools.checking import faults, registered_in_part
 from kvlint.runtime_checks.pools.claims import Claim, Pool, as_geometry, as_regions
 from kvlint.runtime_checks.pools.tensors import Gone
 from kvlint.runtime_checks.regions import Regions
 from kvlint.runtime_checks.settings import Settings
-from kvlint.runtime_checks.stacks import here
+from kvlint.runtime_checks.stacks import Stack, here
 from kvlint.runtime_checks.violations import Violation
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ class Pools:
 
     registered  what an agent of that name has registered: (kind, address, length, device)
     looked      how often a pool was looked at
+    on_declared, on_folded  take the geometry of an agent, or pool, as it was declared, and as lists
+                have shown it
     agent_of    name of the agent whose metadata these are, once they were loaded
     stages      the ledger of stages, where bytes are read
     changes     how often anything of `regions` has changed
@@ -40,6 +43,7 @@ class Pools:
         self.registered: Callable[[str], Registered] = lambda _: ()
         self.agent_of: Callable[[bytes], str | None] = lambda _: None
         self.on_declared: Callable[[str, Geometry], None] = lambda _agent, _geometry: None
+        self.on_folded: Callable[[str, Geometry], None] = lambda _agent, _geometry: None
         self.stages: Callable[[], Stages | None] = lambda: None
         self._settings = settings
         self._known: dict[int, Claim] = {}
@@ -52,16 +56,24 @@ class Pools:
         self.changes = 0
 
     def look(
-        self, pool: Pool, call: str, *, owner: Any = None, at_once: bool = False
+        self,
+        pool: Pool,
+        call: str,
+        *,
+        owner: Any = None,
+        at_once: bool = False,
+        said_by: object = None,
     ) -> Sequence[Claim]:
         """Check what an engine says of a pool. Gives back the claims that nothing is wrong with.
 
         What is wrong is told now, and raised when a list over such a region is first used; at once
         where that is asked for here or by KVLINT_STRICT_PREPARE.
 
-        call   the method that said it
-        owner  the pool itself: what is known of its memory is forgotten when it is gone
+        call     the method that said it
+        owner    the pool itself: what is known of its memory is forgotten when it is gone
+        said_by  the pool's own function that has just returned with it, if it is known
         """
+        stack = here(1).after(said_by)
         raised: Violation | None = None
         sound: list[Claim] = []
         with self.policy.contained("pools"):
@@ -69,6 +81,7 @@ class Pools:
                 return ()
             settled = pool.settled()
             self.looked += 1
+            self._count(call, stack, settled)
             self._remember(settled, owner)
             found = list(faults(settled))
             wrong = {id(claim) for claim, _ in found}
@@ -78,7 +91,7 @@ class Pools:
                 *(([claim], breach) for claim, breach in found),
             ]
             for claims, breach in told:
-                violation = self.tell(breach, call)
+                violation = self.tell(breach, call, stack=stack)
                 if violation is not None:
                     raised = raised or violation
                     self._wrong.update((_extent(one), (one, violation)) for one in claims)
@@ -86,11 +99,20 @@ class Pools:
             raise raised
         return sound
 
-    def tell(self, breach: Breach, call: str, agent: str = "") -> Violation | None:
+    def tell(
+        self, breach: Breach, call: str, agent: str = "", stack: Stack | None = None
+    ) -> Violation | None:
         """Record it, unless only geometry is captured; what to raise, where the mode raises."""
         if not self._settings.checks:
             return None
-        return self.policy.judge(breach, [Site(call, here(1))], agent=agent)
+        return self.policy.judge(breach, [Site(call, stack or here(1))], agent=agent)
+
+    def _count(self, call: str, stack: Stack, pool: Pool) -> None:
+        if self._settings.checks and self.policy.armed(CALLERS):
+            with self.policy.contained(CALLERS):
+                held = all(claim.tensor is not None for claim in pool.claims if claim.length)
+                looked = (SLOT_LAYOUT.name,) if held else ()
+                self.policy.callers.count(call, stack, "", looked)
 
     def ask(self, indices: Any, asked: Ask) -> None:
         """These indices are made to select these slots, when they come to the transport as they
