@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from kvlint.runtime_checks.called import Called, calls_of
 from kvlint.runtime_checks.listed import Listed, lists_of
 from kvlint.runtime_checks.stages.story import Changes, changes
 
@@ -30,6 +31,7 @@ KINDS: Final = {
     "violations": ("check", "repeat_of"),
     "transfers": ("kind",),
     "stages": ("kind",),
+    "calls": ("kind",),
     "armed": ("status",),
 }
 DETAIL: Final = ("operation", "peer", "polls", "local", "remote")
@@ -90,6 +92,7 @@ class Process:
     uncompared  transfers that were digested, and that nobody compared
     versions    of Python, kvlint, NIXL, the engine, ..., by name
     transfers   how many it has made
+    violations  how many it has found
     """
 
     pid: int
@@ -103,6 +106,7 @@ class Process:
     mode: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
     transfers: int = 0
+    violations: int = 0
 
     def has(self, hook: str) -> bool:
         return self.hooks.get(hook) == "installed"
@@ -115,6 +119,8 @@ class Story:
     transfers   by time
     changes     pages of requests that changed between two stages
     lists       descriptor lists that the transfers were made of
+    calls       what code led to NIXL's calls, and to pools
+    lost        run and process id of those that have found more than their files tell
     unread      one line a file that is not, or not all, what its name promises
     """
 
@@ -123,11 +129,13 @@ class Story:
     unread: list[str] = field(default_factory=list)
     changes: Changes = field(default_factory=Changes)
     lists: list[Listed] = field(default_factory=list)
+    calls: list[Called] = field(default_factory=list)
+    lost: frozenset[tuple[object, object]] = frozenset()
 
 
 def is_evidence(folder: Path) -> bool:
     """Whether any process has written into the folder. Raises OSError."""
-    kinds = ("armed-", "violations-", "transfers-", "stages-")
+    kinds = ("armed-", "violations-", "transfers-", "stages-", "calls-")
     return any(path.name.startswith(kinds) for path in folder.iterdir())
 
 
@@ -135,7 +143,8 @@ def read(folder: Path, run: str = "") -> Story:
     """The story of a run, or of all runs with files in the folder. Raises OSError where the
     folder cannot be read."""
     paths = sorted(folder.iterdir())
-    records: dict[str, list[Record]] = {"violations": [], "transfers": [], "stages": []}
+    kinds = ("violations", "transfers", "stages", "calls")
+    records: dict[str, list[Record]] = {kind: [] for kind in kinds}
     unread = []
     for kind, found in records.items():
         for path in paths:
@@ -143,13 +152,16 @@ def read(folder: Path, run: str = "") -> Story:
                 more, problem = _records(path, kind)
                 found += more
                 unread += [problem] if problem else []
-    return put_together(**records, unread=unread)
+    story = put_together(**records, unread=unread)
+    story.lost = lost(armed_processes(folder, run), story.violations)
+    return story
 
 
 def put_together(
     violations: Iterable[Record],
     transfers: Iterable[Record],
     stages: Iterable[Record] = (),
+    calls: Iterable[Record] = (),
     unread: Iterable[str] = (),
 ) -> Story:
     """Pure. Both sides of a transfer meet by its id, repeats and what they repeat by number, and
@@ -158,7 +170,17 @@ def put_together(
     known = merged(transfers)
     near = Neighbours(known)
     seen = [replace(one, around=near.around(one.record)) for one in counted(violations)]
-    return Story(seen, known, list(unread), changes(stages), lists_of(transfers))
+    return Story(seen, known, list(unread), changes(stages), lists_of(transfers), calls_of(calls))
+
+
+def lost(processes: Iterable[Process], violations: Iterable[Seen]) -> frozenset[Any]:
+    """Those whose older violations went as newer ones came, say."""
+    told: dict[object, int] = defaultdict(int)
+    for seen in violations:
+        told[_process(seen.record)] += seen.count
+    return frozenset(
+        (one.run, one.pid) for one in processes if one.violations > told[one.run, one.pid]
+    )
 
 
 def counted(violations: Iterable[Record]) -> list[Seen]:
@@ -333,6 +355,7 @@ def _armed(record: Record) -> Process:
         mode=str(record.get("mode") or ""),
         versions={str(name): str(version) for name, version in versions.items()},
         transfers=sum(_integer(n, 0) for n in transfers.values()),
+        violations=_integer(record.get("violations"), 0),
     )
 
 

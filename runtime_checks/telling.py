@@ -1,16 +1,24 @@
 """The story of a run as a person reads it, or a program."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
+from kvlint.runtime_checks import judgements
+from kvlint.runtime_checks.bridge import Judged
 from kvlint.runtime_checks.reading import Event, Seen, Story, Transfer, is_own
 from kvlint.runtime_checks.settings import one_line
 from kvlint.runtime_checks.stages import telling as stages
 
 
-def tell(story: Story) -> Iterator[str]:
-    """Lines. What comes from files and peers cannot break out of its line."""
+def tell(story: Story, judged: Sequence[Judged] | None = None) -> Iterator[str]:
+    """Lines. What comes from files and peers cannot break out of its line.
+
+    judged  what the story says of hypotheses, where there are any
+    """
+    if judged is not None:
+        yield from judgements.tell(judged)
+        yield ""
     total = len(story.violations)
     for number, seen in enumerate(story.violations, 1):
         yield from (one_line(line) for line in _violation(seen, number, total))
@@ -26,9 +34,9 @@ def tell(story: Story) -> Iterator[str]:
     yield f"{counted if total else 'no violations'}, {recorded}{pages if changed else ''}"
 
 
-def tell_as_json(story: Story) -> Iterator[str]:
-    """One object: each violation is its record, with the transfers around it; and each change of
-    a request's pages."""
+def tell_as_json(story: Story, judged: Sequence[Judged] | None = None) -> Iterator[str]:
+    """One object: each violation is its record, with the transfers around it; each change of a
+    request's pages; and each hypothesis, where there are any."""
     violations = [
         {
             **seen.record,
@@ -41,7 +49,10 @@ def tell_as_json(story: Story) -> Iterator[str]:
         }
         for seen in story.violations
     ]
-    told = {
+    told: dict[str, object] = (
+        {} if judged is None else {"hypotheses": [judgements.as_object(one) for one in judged]}
+    )
+    told |= {
         "violations": violations,
         "changes": [stages.as_object(change) for change in story.changes.found],
         "not_compared": story.changes.apart,

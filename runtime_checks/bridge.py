@@ -1,0 +1,283 @@
+"""What a run has shown of the hypotheses that the checker has about its code. Pure.
+
+A hypothesis is *refuted* where a violation of its code came out of a function that it names, or
+where its relation breaks on the geometry of a process in which its code ran. It is *confirmed*
+where its code ran, and its relation holds on the geometry of those processes, a check that sees
+just this has looked and found nothing, or a guard settles it. All else a run has *not exercised*:
+that nothing was seen proves nothing. Nor does a run speak of it where the relation breaks on the
+geometry and each call was looked at and found right: then the code has gone another way.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from kvlint.geometry import Geometry
+from kvlint.hypotheses import Hypothesis
+from kvlint.runtime_checks.called import Called, Process
+from kvlint.runtime_checks.capture import FOLDED
+from kvlint.runtime_checks.captured import process_of, spoken
+from kvlint.runtime_checks.passing import Passing
+from kvlint.runtime_checks.reading import Seen, Story
+from kvlint.verdicts import Outcome, Verdict, verdict
+
+# Checks that see, of each call that they look at, whether the relation of a code holds there.
+# Others see only what breaks: that no memory was freed too early shows nothing of the next time.
+LOOKS: Final[Mapping[str, str]] = {
+    "KV102": "out-of-region",
+    "KV103": "column",
+    "KV303": "pairing",
+    "KV401": "index-width",
+    "KV404": "slot-layout",
+}
+
+
+class Answer(StrEnum):
+    REFUTED = "refuted"
+    CONFIRMED = "confirmed"
+    NOT_EXERCISED = "not exercised"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """
+    why         one line
+    violations  that refute it
+    calls       how many were seen to come out of its code
+    on          label of each captured geometry, and the verdict on it
+    """
+
+    hypothesis: Hypothesis
+    answer: Answer
+    why: str
+    violations: tuple[Seen, ...]
+    calls: int
+    on: tuple[tuple[str, Verdict], ...]
+
+    @property
+    def observations(self) -> int:
+        """How often it was seen to be wrong, at least."""
+        return sum(seen.count for seen in self.violations)
+
+
+def judge(
+    assumptions: Sequence[Hypothesis],
+    story: Story,
+    geometries: Mapping[str, Geometry],
+    calls: Sequence[Called],
+) -> list[Judged]:
+    """Refuted ones first, then confirmed ones; else in the order given.
+
+    geometries  by label, `RUN-PID-AGENT`
+    """
+    found = _Violated(assumptions, story.violations)
+    run = _Run(story, geometries, calls)
+    judged = [
+        _judged(hypothesis, found.of.get(number, ()), number in found.near, run)
+        for number, hypothesis in enumerate(assumptions)
+    ]
+    return sorted(judged, key=lambda one: list(Answer).index(one.answer))
+
+
+class _Violated:
+    """Which violations refute which hypothesis, by its number.
+
+    A violation is of the functions that a hypothesis is made in; where it passes through none of
+    any hypothesis, of those on the way there. Of several in one function it is of those whose
+    lines it passes through, as far as lines tell.
+
+    of    the violations that refute it
+    near  those with a violation of their kind in their own code, whomever that refutes
+    """
+
+    def __init__(self, hypotheses: Sequence[Hypothesis], violations: Sequence[Seen]) -> None:
+        self.of: dict[int, list[Seen]] = defaultdict(list)
+        self.near: set[int] = set()
+        passing = Passing([_frames_of(seen) for seen in violations])
+        made: dict[int, list[int]] = defaultdict(list)
+        on_way: dict[int, list[int]] = defaultdict(list)
+        for number, hypothesis in enumerate(hypotheses):
+            code, check = hypothesis.code, LOOKS.get(hypothesis.code)
+            for owners, places in ((made, hypothesis.places), (on_way, hypothesis.trace)):
+                for at in passing.through(places):
+                    record = violations[at].record
+                    if record.get("code") == code:
+                        owners[at].append(number)
+                    if code == record.get("code") or check == record.get("check"):
+                        self.near.add(number)
+        for at, seen in enumerate(violations):
+            owners_of = made.get(at) or on_way.get(at) or []
+            hits = {
+                number: passing.lines(at, (*hypotheses[number].places, *hypotheses[number].trace))
+                for number in owners_of
+            }
+            most = max(hits.values(), default=0)
+            for number in owners_of:
+                if hits[number] == most:
+                    self.of[number].append(seen)
+
+
+def _frames_of(seen: Seen) -> "list[object]":
+    sites = seen.record.get("sites")
+    stacks = [site.get("stack") for site in _list(sites) if isinstance(site, Mapping)]
+    return [frame for stack in stacks for frame in _list(stack)]
+
+
+def _list(value: object) -> "list[object]":
+    return value if isinstance(value, list) else []
+
+
+@dataclass(frozen=True, slots=True)
+class _Ran:
+    """What was seen of a hypothesis's code.
+
+    directly  whether its functions were on the stack; else what proves that they were
+    """
+
+    calls: Sequence[Called]
+    directly: bool
+
+    @property
+    def processes(self) -> set[Process]:
+        return {call.process for call in self.calls}
+
+    @property
+    def count(self) -> int:
+        return sum(call.count for call in self.calls)
+
+    def lists(self, process: Process) -> set[int]:
+        return {n for call in self.calls if call.process == process for n in call.lists}
+
+    def __str__(self) -> str:
+        times: Counter[str] = Counter()
+        for call in self.calls:
+            times[call.call] += call.count
+        told = [f"{number:,} {name}" for name, number in times.most_common()]
+        how = "its code ran" if self.directly else "its class or module was in use"
+        return f"{how} ({', '.join(told)})"
+
+
+class _Run:
+    """The calls and the geometry of a folder."""
+
+    def __init__(
+        self, story: Story, geometries: Mapping[str, Geometry], calls: Sequence[Called]
+    ) -> None:
+        self.calls = calls
+        self.lost = story.lost
+        self._passing = Passing([call.stack for call in calls])
+        self._geometries = geometries
+
+    def of(self, hypothesis: Hypothesis) -> _Ran:
+        for directly, ask in ((True, self._passing.through), (False, self._passing.implied)):
+            for places in (hypothesis.places, hypothesis.trace):
+                numbers = ask(places)
+                if numbers:
+                    return _Ran([self.calls[at] for at in sorted(numbers)], directly)
+        return _Ran((), directly=True)
+
+    def verdicts(self, hypothesis: Hypothesis, ran: _Ran) -> list[tuple[str, Verdict]]:
+        """On each geometry. Of what nobody has declared only those lists count that the code has
+        used, where it ran."""
+        processes, known = ran.processes, dict[Geometry, Verdict]()
+        found = []
+        for label, geometry in self._geometries.items():
+            process = process_of(label)
+            if process in processes and geometry.engine == FOLDED:
+                used = {f"kv.{number}" for number in ran.lists(process)}
+                regions = [region for region in geometry.regions if region.list in used]
+                geometry = replace(geometry, regions=tuple(regions))
+            if geometry not in known:
+                known[geometry] = verdict(hypothesis, geometry)
+            found.append((label, known[geometry]))
+        return found
+
+
+def _judged(hypothesis: Hypothesis, seen: Sequence[Seen], near: bool, run: _Run) -> Judged:
+    ran = run.of(hypothesis)
+    on = run.verdicts(hypothesis, ran)
+    here = [(label, one) for label, one in on if process_of(label) in ran.processes]
+    broken = [(label, one) for label, one in here if one.outcome is Outcome.BROKEN]
+    holds = [(label, one) for label, one in here if one.outcome is Outcome.HOLDS]
+
+    def answered(answer: Answer, why: str) -> Judged:
+        return Judged(hypothesis, answer, why, tuple(seen), ran.count, tuple(on))
+
+    looked = 0 if near else _looked(hypothesis, ran, run.lost)
+    silence = (
+        f"{LOOKS.get(hypothesis.code)} has looked at {counted(looked, 'call')}, and found none"
+    )
+    if broken and not seen and looked == ran.count:
+        why = f"{ran}, and {silence} that rests on it; would break on {_told(broken)}"
+        return answered(Answer.NOT_EXERCISED, why)
+    if seen or broken:
+        return answered(Answer.REFUTED, _refuted(hypothesis, seen, broken, ran))
+    evidence = []
+    if hypothesis.guard is not None and ran.calls:
+        evidence.append(f"settled by {hypothesis.guard.place}")
+    if holds:
+        evidence.append(f"holds on {_told(holds)}")
+    if looked:
+        evidence.append(f"{silence} wrong")
+    if evidence:
+        return answered(Answer.CONFIRMED, "; ".join((*evidence, str(ran))))
+    return answered(Answer.NOT_EXERCISED, _not_exercised(ran, run, here, on))
+
+
+def _refuted(
+    hypothesis: Hypothesis,
+    seen: Sequence[Seen],
+    broken: Sequence[tuple[str, Verdict]],
+    ran: _Ran,
+) -> str:
+    parts = []
+    if seen:
+        number = sum(one.count for one in seen)
+        least = "" if all(one.exact or one.count == 1 for one in seen) else "at least "
+        first = str(seen[0].record.get("message"))
+        parts.append(f"by {least}{counted(number, 'observation')}, first: {first}")
+    if broken:
+        parts.append(f"breaks on {_told(broken)}" + ("" if seen else f"; {ran}"))
+    if hypothesis.guard is not None:
+        parts.append(f"its guard at {hypothesis.guard.place} does not hold")
+    return "; ".join(parts)
+
+
+def _looked(hypothesis: Hypothesis, ran: _Ran, lost: Iterable[Process]) -> int:
+    """On how many calls the check of its code has looked, where all that was found is known."""
+    check = LOOKS.get(hypothesis.code)
+    if check is None or not ran.directly:
+        return 0
+    known = [call for call in ran.calls if call.process not in lost]
+    return sum(call.checked.get(check, 0) for call in known)
+
+
+def _not_exercised(
+    ran: _Ran,
+    run: _Run,
+    here: Sequence[tuple[str, Verdict]],
+    on: Sequence[tuple[str, Verdict]],
+) -> str:
+    if ran.calls and here:
+        reason = f"{ran}, and nothing is decided by {_told(here[:1])}"
+    elif ran.calls:
+        reason = f"{ran}, and no geometry of that process was captured"
+    elif run.calls:
+        reason = "its code was not seen in this run"
+    else:
+        reason = "this run has no record of calls"
+    would = [(label, one) for label, one in on if one.outcome is Outcome.BROKEN]
+    return f"{reason}; would break on {_told(would)}" if would else reason
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _told(verdicts: Sequence[tuple[str, Verdict]]) -> str:
+    """The first in full, and how many more there are."""
+    label, first = verdicts[0]
+    more = f" and on {len(verdicts) - 1} more" if len(verdicts) > 1 else ""
+    return f"{spoken(label)} ({first.why}){more}"
