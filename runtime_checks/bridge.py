@@ -169,6 +169,7 @@ class _Run:
         self.lost = story.lost
         self._passing = Passing([call.stack for call in calls])
         self._geometries = geometries
+        self._lists = {(one.process, one.number): one for one in story.lists}
 
     def of(self, hypothesis: Hypothesis) -> _Ran:
         for directly, ask in ((True, self._passing.through), (False, self._passing.implied)):
@@ -177,6 +178,19 @@ class _Run:
                 if numbers:
                     return _Ran([self.calls[at] for at in sorted(numbers)], directly)
         return _Ran((), directly=True)
+
+    def is_whole(self, label: str, ran: _Ran) -> bool:
+        """Whether the lists of its own memory that the code has used are those of the geometry,
+        with all of their regions, as far as lists are known."""
+        if self._geometries[label].engine == FOLDED:
+            return True
+        process = process_of(label)
+        lists = [self._lists.get((process, number)) for number in ran.lists(process)]
+        own = [one for one in lists if one is not None and one.side == "local"]
+        named = [one for one in own if one.named]
+        if own and not named:
+            return False
+        return all(one.named == len(one.regions) for one in named)
 
     def verdicts(self, hypothesis: Hypothesis, ran: _Ran) -> list[tuple[str, Verdict]]:
         """On each geometry. Of what nobody has declared only those lists count that the code has
@@ -201,6 +215,7 @@ def _judged(hypothesis: Hypothesis, seen: Sequence[Seen], near: bool, run: _Run)
     here = [(label, one) for label, one in on if process_of(label) in ran.processes]
     broken = [(label, one) for label, one in here if one.outcome is Outcome.BROKEN]
     holds = [(label, one) for label, one in here if one.outcome is Outcome.HOLDS]
+    told = [(label, one) for label, one in holds if run.is_whole(label, ran)]
 
     def answered(answer: Answer, why: str) -> Judged:
         return Judged(hypothesis, answer, why, tuple(seen), ran.count, tuple(on))
@@ -217,13 +232,13 @@ def _judged(hypothesis: Hypothesis, seen: Sequence[Seen], near: bool, run: _Run)
     evidence = []
     if hypothesis.guard is not None and ran.calls:
         evidence.append(f"settled by {hypothesis.guard.place}")
-    if holds:
-        evidence.append(f"holds on {_told(holds)}")
+    if told:
+        evidence.append(f"holds on {_told(told)}")
     if looked:
         evidence.append(f"{silence} wrong")
     if evidence:
         return answered(Answer.CONFIRMED, "; ".join((*evidence, str(ran))))
-    return answered(Answer.NOT_EXERCISED, _not_exercised(ran, run, here, on))
+    return answered(Answer.NOT_EXERCISED, _not_exercised(ran, run, here, holds, on))
 
 
 def _refuted(
@@ -258,9 +273,12 @@ def _not_exercised(
     ran: _Ran,
     run: _Run,
     here: Sequence[tuple[str, Verdict]],
+    holds: Sequence[tuple[str, Verdict]],
     on: Sequence[tuple[str, Verdict]],
 ) -> str:
-    if ran.calls and here:
+    if ran.calls and holds:
+        reason = f"{ran}, on lists with regions that {spoken(holds[0][0])} has not"
+    elif ran.calls and here:
         reason = f"{ran}, and nothing is decided by {_told(here[:1])}"
     elif ran.calls:
         reason = f"{ran}, and no geometry of that process was captured"

@@ -118,6 +118,7 @@ class Companion:
 
             if self._launches is None:
                 self._launches = Watch(self.policy, self.pools)
+                self.policy.launched = self._launches.callers
             install(module, hooks, self._launches, self.policy)
             del self._failed[name]
             self._versions = _versions()

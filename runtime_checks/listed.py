@@ -18,6 +18,7 @@ class Listed:
     side     "local" or "remote", seen from `agent`
     regions  in order; addresses are not known, so here they follow one another from 0
     more     how many regions there are besides
+    named    how many regions an adapter, or a program, has declared
     """
 
     process: tuple[object, object]
@@ -27,6 +28,7 @@ class Listed:
     side: str
     regions: tuple[Region, ...]
     more: int
+    named: int = 0
 
 
 def lists_of(records: Iterable[Mapping[str, Any]]) -> list[Listed]:
@@ -45,7 +47,8 @@ def _list(record: Mapping[str, Any]) -> Listed | None:
     rest = len(regions) - len(laid) + (more if isinstance(more, int) and more > 0 else 0)
     agent, owner, side = (str(record.get(name, "?")) for name in ("agent", "owner", "side"))
     process = record.get("run"), record.get("pid")
-    return Listed(process, number, agent, owner, side, laid, rest)
+    named = sum(isinstance(given.get("name"), str) for given in regions[: len(laid)])
+    return Listed(process, number, agent, owner, side, laid, rest, named)
 
 
 def _laid(regions: Iterable[Mapping[str, Any]], memory: object) -> Iterator[Region]:

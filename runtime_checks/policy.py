@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Final
 
 from kvlint.runtime_checks.callers import MODULE as CALLERS
-from kvlint.runtime_checks.callers import Callers
+from kvlint.runtime_checks.callers import Caller, Callers
 from kvlint.runtime_checks.checks import Breach, Place
 from kvlint.runtime_checks.evidence import Evidence
 from kvlint.runtime_checks.locks import Lock
@@ -63,6 +63,7 @@ class Policy:
     callers     what code led to its calls
     violations  records of the last 256 violations, repeats included
     stages      gives what is kept of stages, for files
+    launched    gives the kernels that were launched, as callers
     """
 
     def __init__(self, settings: Settings, recorder: Recorder | None = None) -> None:
@@ -73,6 +74,7 @@ class Policy:
         self.on_count: Callable[[], None] = lambda: None
         self.on_fault: Callable[[], None] = lambda: None
         self.on_violation: Callable[[], None] = lambda: None
+        self.launched: Callable[[], Iterable[Caller]] = lambda: ()
         self.stages: Callable[[], Iterable[Mapping[str, object]]] = lambda: ()
         self.start_afresh()
 
@@ -247,7 +249,8 @@ class Policy:
                 with self.contained("evidence"), self._lock:
                     evidence.replace_ring(entries)
         with self.contained(CALLERS):
-            calls = [{**self._header(), **caller.to_dict()} for caller in self.callers.entries()]
+            callers = [*self.callers.entries(), *self.launched()]
+            calls = [{**self._header(), **caller.to_dict()} for caller in callers]
             if calls:
                 with self.contained("evidence"), self._lock:
                     evidence.replace_calls(calls)

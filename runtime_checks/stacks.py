@@ -23,18 +23,19 @@ class Stack:
         return tuple([(id(code), position) for code, position in self.frames])
 
     def after(self, function: object) -> "Stack":
-        """The stack as it was when the function, which has returned since, was called from here;
-        without code of its own, as one of a library has, it leaves nothing."""
-        code = getattr(inspect.unwrap(function) if callable(function) else None, "__code__", None)
-        return Stack(((code, 0), *self.frames)) if isinstance(code, CodeType) else self
+        """The stack as it was in the function, which was called from here and has returned since,
+        or is called next; at its first line. One without code of its own leaves nothing."""
+        code = code_of(function)
+        return self if code is None else Stack(((code, 0), *self.frames))
 
     def lines(self) -> list[str]:
         """`file:line in function` for each frame but kvlint's own, innermost last."""
         return [f"{file}:{line} in {name}" for file, line, name in self._told()][::-1]
 
     def place(self) -> str | None:
-        """`file:line` of the innermost frame that is neither kvlint's nor NIXL's."""
-        for file, line, _ in self._told():
+        """`file:line` of the innermost frame that is neither kvlint's nor NIXL's, of those that have
+        not returned."""
+        for file, line, _ in Stack(tuple(one for one in self.frames if one[1]))._told():
             if not PurePath(file).parent.name.startswith("nixl_"):
                 return f"{file}:{line}"
         return None
@@ -43,6 +44,12 @@ class Stack:
         for code, position in self.frames:
             if not code.co_filename.startswith(FOLDER):
                 yield code.co_filename, _line(code, position), code.co_qualname
+
+
+def code_of(function: object) -> CodeType | None:
+    """None of what is not written in Python, or is none at all."""
+    code = getattr(inspect.unwrap(function) if callable(function) else None, "__code__", None)
+    return code if isinstance(code, CodeType) else None
 
 
 def here(skip: int = 0, depth: int = DEPTH) -> Stack:

@@ -20,6 +20,7 @@ Key = tuple[object, ...]
 class Kernel:
     """
     name      for people
+    function  Python's, that it was made of, if it was
     compiled  and not interpreted
     tables    of loaded indices that can be looked at
     verdicts  by the arguments of a launch
@@ -31,6 +32,7 @@ class Kernel:
     ) -> None:
         plain = getattr(function, "fn", function)
         self.compiled = compiled
+        self.function = plain
         self.name = name or str(getattr(plain, "__qualname__", "a kernel"))
         self.own = str(getattr(plain, "__module__", "")).startswith("kvlint.")
         self.launches = 0

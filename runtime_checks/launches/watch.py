@@ -9,6 +9,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from kvlint.runtime_checks.callers import Caller
 from kvlint.runtime_checks.checks import LAUNCH_EXTENT, Breach
 from kvlint.runtime_checks.digests.late import Late
 from kvlint.runtime_checks.digests.reference import Digests
@@ -68,6 +69,16 @@ class Watch:
             "undecided": sum(kernel.rules.undecided for kernel in met if kernel.rules),
         }
 
+    def callers(self) -> list[Caller]:
+        """The launches of each kernel, as calls of its function."""
+        found: dict[tuple[str, object], Caller] = {}
+        for kernel in list(self._met):
+            called = f"launch of {kernel.name}"
+            stack = Stack(()).after(kernel.function)
+            caller = found.setdefault((called, stack.key), Caller(called, stack))
+            caller.checked[()] = caller.count + kernel.launches
+        return list(found.values())
+
     def look(
         self, kernel: Kernel, grid: Any, arguments: Sequence[Any], stream: int | None = None
     ) -> None:
@@ -106,7 +117,7 @@ class Watch:
             launch = kernel.launch(grid, arguments)
             known = self._verdict(kernel, launch)
             kernel.keep(key, known)
-        violation = self._tell(known, kernel, _caller()) if known else None
+        violation = self._tell(known, kernel, _caller(kernel)) if known else None
         if violation is None and kernel.tables and self._is_due(kernel):
             begun = time.monotonic()
             seen = launch or kernel.launch(grid, arguments)
@@ -161,7 +172,7 @@ class Watch:
             tensors = kernel.tensors(arguments)
             if not all(_in_order(torch, tensor, stream) for tensor in tensors.values()):
                 return
-            stack = _caller()
+            stack = _caller(kernel)
             with torch.no_grad():
                 for table in kernel.tables:
                     answers = table.count(torch, launch, tensors)
@@ -204,11 +215,12 @@ def _in_order(torch: Any, tensor: Any, stream: int | None) -> bool:
     return stream in (None, current.cuda_stream) and not torch.cuda.is_current_stream_capturing()
 
 
-def _caller() -> Stack:
-    """Whose launch it is: the frames outside Triton."""
+def _caller(kernel: Kernel) -> Stack:
+    """Whose launch it is: the frames outside Triton, and the kernel's own function."""
     package = getattr(sys.modules.get("triton"), "__file__", None) or ""
     folder = package.removesuffix("__init__.py") or "?"
-    return Stack(tuple(f for f in here(1).frames if not f[0].co_filename.startswith(folder)))
+    outside = [f for f in here(1).frames if not f[0].co_filename.startswith(folder)]
+    return Stack(tuple(outside)).after(kernel.function)
 
 
 def _counted(torch: Any, answers: Any) -> Counted:
