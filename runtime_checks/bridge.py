@@ -168,7 +168,10 @@ class _Run:
         self.calls = calls
         self.lost = story.lost
         self._passing = Passing([call.stack for call in calls])
-        self._geometries = geometries
+        # Ranks are alike: what is equal is decided once.
+        one: dict[Geometry, Geometry] = {}
+        self._geometries = {label: one.setdefault(g, g) for label, g in geometries.items()}
+        self._parts: dict[tuple[str, frozenset[int]], Geometry] = {}
         self._lists = {(one.process, one.number): one for one in story.lists}
 
     def of(self, hypothesis: Hypothesis) -> _Ran:
@@ -195,18 +198,24 @@ class _Run:
     def verdicts(self, hypothesis: Hypothesis, ran: _Ran) -> list[tuple[str, Verdict]]:
         """On each geometry. Of what nobody has declared only those lists count that the code has
         used, where it ran."""
-        processes, known = ran.processes, dict[Geometry, Verdict]()
+        processes, known = ran.processes, dict[int, Verdict]()
         found = []
         for label, geometry in self._geometries.items():
             process = process_of(label)
             if process in processes and geometry.engine == FOLDED:
-                used = {f"kv.{number}" for number in ran.lists(process)}
-                regions = [region for region in geometry.regions if region.list in used]
-                geometry = replace(geometry, regions=tuple(regions))
-            if geometry not in known:
-                known[geometry] = verdict(hypothesis, geometry)
-            found.append((label, known[geometry]))
+                geometry = self._used(label, frozenset(ran.lists(process)))
+            if id(geometry) not in known:
+                known[id(geometry)] = verdict(hypothesis, geometry)
+            found.append((label, known[id(geometry)]))
         return found
+
+    def _used(self, label: str, lists: frozenset[int]) -> Geometry:
+        """Of a geometry those lists alone."""
+        if (label, lists) not in self._parts:
+            names, geometry = {f"kv.{number}" for number in lists}, self._geometries[label]
+            regions = tuple(region for region in geometry.regions if region.list in names)
+            self._parts[label, lists] = replace(geometry, regions=regions)
+        return self._parts[label, lists]
 
 
 def _judged(hypothesis: Hypothesis, seen: Sequence[Seen], near: bool, run: _Run) -> Judged:

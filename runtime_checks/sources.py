@@ -53,7 +53,7 @@ def is_file(checked: str, running: str) -> bool:
     in another package is another one; of a checked one nothing before its package does.
     """
     path, file = _parts(checked), _parts(running)
-    if not path or path[-1] != file[-1]:
+    if not path or not file or path[-1] != file[-1]:
         return False
     installed = max((n for n, part in enumerate(file) if part in _INSTALLED), default=None)
     if installed is not None:

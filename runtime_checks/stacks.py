@@ -33,8 +33,8 @@ class Stack:
         return [f"{file}:{line} in {name}" for file, line, name in self._told()][::-1]
 
     def place(self) -> str | None:
-        """`file:line` of the innermost frame that is neither kvlint's nor NIXL's, of those that have
-        not returned."""
+        """`file:line` of the innermost frame that is neither kvlint's nor NIXL's, and still goes
+        on."""
         for file, line, _ in Stack(tuple(one for one in self.frames if one[1]))._told():
             if not PurePath(file).parent.name.startswith("nixl_"):
                 return f"{file}:{line}"

@@ -9,7 +9,8 @@ import pytest
 from kvlint import runtime_checks
 from kvlint.geometry import Geometry, Region
 from kvlint.runtime_checks import capture
-from kvlint.runtime_checks.capture import Capture, CaptureError
+from kvlint.runtime_checks.capture import Capture, CaptureError, rebased
+from kvlint.runtime_checks.captured import process_of, read_geometries, spoken
 
 pytest.importorskip("wrapt", reason="the wheel wrapt is missing")
 
@@ -163,3 +164,90 @@ def test_nixl_cannot_be_required_where_geometry_alone_is_captured(tmp_path, monk
     monkeypatch.setenv("KVLINT_CAPTURE", str(tmp_path))
     with pytest.raises(ValueError, match="cannot be required where only KVLINT_CAPTURE is set"):
         runtime_checks.arm("off", require="nixl_agent.transfer")
+
+
+# In a folder of evidence.
+
+
+def test_beside_evidence_addresses_count_from_the_lowest_region(tmp_path):
+    path = Capture(tmp_path, "r", relative=True).write("a", geometry(3))
+    found, given = Geometry.from_json(path.read_bytes()), geometry(3)
+    assert [region.address for region in found.regions] == [0, 1 << 20, 2 << 20]
+    assert rebased(given) == found
+    assert rebased(Geometry(())) == Geometry(())
+
+
+@pytest.mark.parametrize("capture", [False, True])
+def test_what_is_armed_keeps_geometry_beside_its_evidence(tmp_path, monkeypatch, pool, capture):
+    report, wanted = tmp_path / "report", tmp_path / "capture"
+    monkeypatch.setenv("KVLINT_REPORT", str(report))
+    if capture:
+        monkeypatch.setenv("KVLINT_CAPTURE", str(wanted))
+    runtime_checks.arm("log")
+    runtime_checks.guard_pool(pool, name="mine")
+    (found,) = captured(report)
+    addresses = [tensor.data_ptr() for tensor in pool.values()]
+    assert [region.address for region in found.regions] == [a - min(addresses) for a in addresses]
+    if capture:
+        (absolute,) = captured(wanted)
+        assert [region.address for region in absolute.regions] == addresses
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in report.iterdir()}
+    assert modes == {0o600}
+
+
+def test_whoever_wants_both_in_one_folder_gets_addresses(tmp_path, monkeypatch, pool):
+    for name in ("REPORT", "CAPTURE"):
+        monkeypatch.setenv(f"KVLINT_{name}", str(tmp_path))
+    runtime_checks.arm("log")
+    runtime_checks.guard_pool(pool, name="mine")
+    (found,) = captured(tmp_path)
+    assert [region.address for region in found.regions] == [t.data_ptr() for t in pool.values()]
+
+
+def test_beyond_the_bound_of_evidence_one_line_says_so_and_a_server_goes_on(
+    tmp_path, monkeypatch, pool, capfd
+):
+    monkeypatch.setattr("kvlint.runtime_checks.evidence.GEOMETRY", 100)
+    monkeypatch.setenv("KVLINT_REPORT", str(tmp_path))
+    runtime_checks.arm("log")
+    runtime_checks.guard_pool(pool, name="mine")
+    assert captured(tmp_path) == []
+    assert "geometry of agent mine is not captured: beyond 100 bytes" in capfd.readouterr().err
+
+
+# Read again.
+
+
+def test_geometry_is_read_by_its_label_and_what_is_none_is_named(tmp_path):
+    Capture(tmp_path, "r").write("a-b", geometry(2))
+    (tmp_path / "geometry-r-2-x.json").write_text("{}")
+    (tmp_path / "geometry-r-3-x.json").symlink_to(tmp_path / "geometry-r-2-x.json")
+    (tmp_path / "geometry-r-4-x.json").mkdir()
+    os.mkfifo(tmp_path / "geometry-r-5-x.json")
+    found, unread = read_geometries(tmp_path)
+    label = f"r-{os.getpid()}-a-b"
+    assert found == {label: geometry(2)}
+    assert unread == [
+        "geometry-r-2-x.json: geometry: not a kvlint geometry, field 'schema' is missing",
+        "geometry-r-3-x.json: a link",
+        "geometry-r-4-x.json: Is a directory",
+        "geometry-r-5-x.json: not a file",
+    ]
+    assert process_of(label) == ("r", os.getpid())
+    assert spoken(label) == f"a-b of process {os.getpid()}"
+    assert read_geometries(tmp_path, "s") == ({}, [])
+
+
+@pytest.mark.parametrize("label", ["", "r", "r-", "r-x", "r--a", "r-٣-a", f"r-{'9' * 99}-a"])
+def test_a_label_that_is_none_is_of_no_process(label):
+    assert process_of(label)[1] is None
+    assert isinstance(spoken(label), str)
+
+
+def test_of_a_folder_with_very_many_files_the_first_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("kvlint.runtime_checks.captured.MOST_FILES", 2)
+    files = Capture(tmp_path, "r")
+    for name in "abcd":
+        files.write(name, geometry())
+    found, unread = read_geometries(tmp_path)
+    assert (len(found), unread) == (2, ["2 more files of geometry are not read"])
