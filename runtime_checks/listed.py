@@ -16,7 +16,8 @@ class Listed:
     process  run and process id; `number` counts the lists of that process
     agent    that moves the bytes; `owner` is the one whose memory it is
     side     "local" or "remote", seen from `agent`
-    regions  in order; addresses are not known, so here they follow one another from 0
+    regions  in order, of the list `kv.NUMBER`; addresses are not known, so here they follow one
+             another from 0
     more     how many regions there are besides
     named    how many regions an adapter, or a program, has declared
     """
@@ -41,7 +42,7 @@ def _list(record: Mapping[str, Any]) -> Listed | None:
     if record.get("kind") != "list" or not isinstance(number, int) or not isinstance(regions, list):
         return None
     try:
-        laid = tuple(_laid(regions[:MOST_REGIONS], record.get("memory")))
+        laid = tuple(_laid(regions[:MOST_REGIONS], record.get("memory"), f"kv.{number}"))
     except (GeometryError, TypeError, ValueError, AttributeError):
         return None
     rest = len(regions) - len(laid) + (more if isinstance(more, int) and more > 0 else 0)
@@ -51,7 +52,7 @@ def _list(record: Mapping[str, Any]) -> Listed | None:
     return Listed(process, number, agent, owner, side, laid, rest, named)
 
 
-def _laid(regions: Iterable[Mapping[str, Any]], memory: object) -> Iterator[Region]:
+def _laid(regions: Iterable[Mapping[str, Any]], memory: object, list_name: str) -> Iterator[Region]:
     """Raises what a region that cannot be leads to."""
     at, names = 0, set()
     for number, given in enumerate(regions):
@@ -73,7 +74,7 @@ def _laid(regions: Iterable[Mapping[str, Any]], memory: object) -> Iterator[Regi
             transfer_length=length,
             memory_kind=memory if isinstance(memory, str) and memory in MEMORY_KINDS else "DRAM",
             device=0,
-            list="kv",
+            list=list_name,
             layer=given.get("layer"),
         )
         at += whole

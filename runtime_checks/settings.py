@@ -61,6 +61,8 @@ class Mode(StrEnum):
 
 def one_line(text: str) -> str:
     """The text without line breaks and without what a terminal would obey."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 

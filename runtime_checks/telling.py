@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from kvlint.runtime_checks import judgements
 from kvlint.runtime_checks.bridge import Judged
-from kvlint.runtime_checks.reading import Event, Seen, Story, Transfer, is_own
+from kvlint.runtime_checks.reading import Event, Record, Seen, Story, Transfer, is_own
 from kvlint.runtime_checks.settings import one_line
 from kvlint.runtime_checks.stages import telling as stages
 
@@ -61,36 +61,69 @@ def tell_as_json(story: Story, judged: Sequence[Judged] | None = None) -> Iterat
     yield json.dumps(told, indent=2)
 
 
-def _violation(seen: Seen, number: int, total: int) -> Iterator[str]:
-    record = seen.record
+def headline(record: Record) -> str:
+    """`column [KV103]`"""
     code = f" [{record['code']}]" if record.get("code") else ""
-    yield f"violation {number} of {total}: {record.get('check')}{code}"
-    yield f"  {record.get('message')}"
+    return f"{record.get('check')}{code}"
+
+
+def times(seen: Seen) -> str:
+    """`once`, `6 times`, `at least 4 times`"""
     least = "" if seen.exact else "at least "
-    times = "once" if seen.count == 1 else f"{least}{seen.count} times"
-    yield _row(
+    return "once" if seen.count == 1 else f"{least}{seen.count} times"
+
+
+def facts(seen: Seen) -> Iterator[tuple[str, str]]:
+    """What is known of a violation besides its message, each with what it is."""
+    record = seen.record
+    yield (
         "seen",
-        f"{times}, first {record.get('time')}, mode {record.get('mode')}, "
+        f"{times(seen)}, first {record.get('time')}, mode {record.get('mode')}, "
         f"process {record.get('pid')} of run {record.get('run')}",
     )
     peer = f", peer {record['peer']}" if record.get("peer") else ""
-    yield _row("agent", f"{record.get('agent')}{peer}")
+    yield "agent", f"{record.get('agent')}{peer}"
     if record.get("formula"):
-        yield _row("assumes", record["formula"])
+        yield "assumes", f"{record['formula']}"
     if isinstance(record.get("values"), Mapping) and record["values"]:
-        yield _row("values", _pairs(record["values"]))
+        yield "values", _pairs(record["values"])
     where = [
         f"{name} {record[name]}"
         for name in ("region", "region_name", "layer", "slot", "byte")
         if record.get(name) is not None
     ]
     if where:
-        yield _row("place", f"{record.get('side')} side, {', '.join(where)}".replace("_", " "))
-    yield from _sites(record.get("sites"))
+        yield "place", f"{record.get('side')} side, {', '.join(where)}".replace("_", " ")
+
+
+def sites(record: Record) -> Iterator[tuple[str, list[str]]]:
+    """The calls that the violation came from, each with its stack, the caller first."""
+    found = record.get("sites")
+    for site in found if isinstance(found, list) else ():
+        if isinstance(site, Mapping):
+            stack = site.get("stack")
+            yield f"{site.get('call')}", list(map(str, stack if isinstance(stack, list) else ()))
+
+
+def earlier(record: Record) -> list[str]:
+    """The transfers before it on the same lists, one line each."""
     history = record.get("history")
-    if isinstance(history, list) and history:
+    lines = history if isinstance(history, list) else []
+    return [_earlier(one) if isinstance(one, Mapping) else f"{one}" for one in lines]
+
+
+def _violation(seen: Seen, number: int, total: int) -> Iterator[str]:
+    record = seen.record
+    yield f"violation {number} of {total}: {headline(record)}"
+    yield f"  {record.get('message')}"
+    for label, text in facts(seen):
+        yield _row(label, text)
+    for call, stack in sites(record):
+        yield f"  {call} called in"
+        yield from (f"    {frame}" for frame in stack)
+    if history := earlier(record):
         yield "  earlier on these lists"
-        yield from (f"    {_earlier(one) if isinstance(one, Mapping) else one}" for one in history)
+        yield from (f"    {line}" for line in history)
     if seen.around:
         yield "  transfers around it"
         for transfer in seen.around:
@@ -103,14 +136,6 @@ def _earlier(transfer: Mapping[str, object]) -> str:
     told = [f"{name} {_side(side)}" for name, side in sides if isinstance(side, Mapping)]
     name = transfer.get("id") or f"transfer {transfer.get('number')}"
     return "  ".join([f"{name}", f"{transfer.get('operation')} {transfer.get('state')}", *told])
-
-
-def _sites(sites: object) -> Iterator[str]:
-    for site in sites if isinstance(sites, list) else ():
-        if isinstance(site, Mapping):
-            yield f"  {site.get('call')} called in"
-            stack = site.get("stack")
-            yield from (f"    {frame}" for frame in (stack if isinstance(stack, list) else ()))
 
 
 def _transfer(transfer: Transfer, own: bool) -> Iterator[str]:
