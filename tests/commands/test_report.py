@@ -163,3 +163,31 @@ def test_geometry_that_cannot_be_read_is_one_line_and_the_rest_is_told(kvlint, r
     assert ran.code == 0
     assert ran.err.startswith("kvlint: geometry-r-1-prefill.json: geometry: not readable as JSON")
     assert "confirmed (1)" in ran.out.splitlines()
+
+
+def test_as_a_page_it_is_one_file_and_one_line_says_what_it_comes_to(kvlint, tmp_path):
+    write(tmp_path, "violations-r-1.jsonl", violation())
+    write(tmp_path, "transfers-r-1.jsonl", transfer())
+    page = tmp_path / "report.html"
+    ran = kvlint("report", tmp_path, "--html", page)
+    assert (ran.code, ran.out) == (1, "No hypotheses were given; 1 violation was seen once.\n")
+    assert ran.err == f"kvlint: the page is {page}\n"
+    assert page.read_text().startswith("<!doctype html>\n<html lang=")
+    assert "region 3 gets slot 4, region 0 slot 7" in page.read_text()
+
+
+def test_a_page_and_a_format_go_together(kvlint, tmp_path):
+    write(tmp_path, "violations-r-1.jsonl", violation())
+    page = tmp_path / "report.html"
+    ran = kvlint("report", tmp_path, "--html", page, "--output-format", "json")
+    assert (ran.code, len(json.loads(ran.out)["violations"])) == (1, 1)
+    assert page.exists()
+
+
+def test_a_page_that_cannot_be_written_is_wrong_usage_and_what_was_there_stays(kvlint, tmp_path):
+    write(tmp_path, "armed-r-1.json", {"pid": 1, "status": "installed"})
+    nowhere = tmp_path / "missing" / "report.html"
+    ran = kvlint("report", tmp_path, "--html", nowhere)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == f"kvlint: cannot write {nowhere}: No such file or directory\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["armed-r-1.json"]
