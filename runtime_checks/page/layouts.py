@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from kvlint.drawing.scene import Kind, Mark, scene
-from kvlint.drawing.svg import drawn as drawn_scene
+from kvlint.drawing.scene import Kind, Mark
 from kvlint.drawing.svg import layout
 from kvlint.geometry import Geometry, Region
 from kvlint.runtime_checks.captured import spoken
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
 MOST_LAYOUTS: Final = 8
 MOST_REGIONS: Final = 128
 MOST_LABELS: Final = 6
-# What is beside the point is folded soon.
-_UNFOLDED: Final = 4
-_ROWS: Final = 12
 _FARTHEST: Final = 1 << 48
 
 
@@ -122,9 +118,7 @@ def _regions(regions: Iterable[Region]) -> Iterator[Child]:
 
 
 def _figure(geometry: Geometry, caption: str, marks: list[Mark]) -> Element:
-    drawn = scrolling(
-        drawn_scene(scene(geometry, marks=marks, unfolded=_UNFOLDED, most_rows=_ROWS)), caption
-    )
+    drawn = scrolling(layout(geometry, marks=marks), caption)
     return make("figure", make("figcaption", caption), drawn)
 
 
