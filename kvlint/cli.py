@@ -1,15 +1,11 @@
 """The command `kvlint`: finds the command asked for, and turns every failure into one line.
 
-Commands live one in a file in `kvlint.commands`, each as `command`, and are imported when
-asked for, so that help and documents need neither the parser nor the colours.
+Commands live one in a file in `kvlint.commands`.
 """
 
-import difflib
 import gc
-import importlib
 import io
 import os
-import pkgutil
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +15,7 @@ import click
 
 import kvlint.commands
 from kvlint import __version__
+from kvlint.commands._group import Commands
 from kvlint.commands._stderr import complain, complain_of
 from kvlint.engine.errors import InternalError, UsageError, one_line
 
@@ -30,38 +27,9 @@ INTERRUPTED = 130
 _HELP_INSTEAD = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 
-class Commands(click.Group):
-    """The files of `kvlint.commands`; a new command is a new file."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        modules = pkgutil.iter_modules(kvlint.commands.__path__)
-        return sorted(module.name for module in modules if not module.name.startswith("_"))
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.list_commands(ctx):
-            return None
-        module = importlib.import_module(f"kvlint.commands.{cmd_name}")
-        command: click.Command = module.command
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        name, known = args[0], self.list_commands(ctx)
-        if name not in known and not name.startswith("-"):
-            raise UsageError(f"no such command: {name}; {_instead(name, known)}")
-        return super().resolve_command(ctx, args)
-
-
-def _instead(name: str, known: list[str]) -> str:
-    if Path(name).exists():
-        return f"did you mean `kvlint check {name}`?"
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
-
-
 @click.command(
     cls=Commands,
+    package=kvlint.commands,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes of check: 0 nothing found, 1 findings, 2 wrong usage or an internal error.",
 )

@@ -37,7 +37,7 @@ SHARED = (
     "kvlint.verdicts",
 )
 # The commands that start it, that read what it wrote, and that use what it knows of pools.
-DOORS = ("kvlint.commands.run", "kvlint.commands.report", "kvlint.commands.geometry")
+DOORS = ("kvlint.commands.run", "kvlint.commands.report", "kvlint.commands.geometry.capture")
 
 
 def modules() -> Iterator[tuple[str, Path]]:

@@ -10,12 +10,14 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Final
 
-from kvlint.drawing.pairing import Numbered, Pair, fields_of, numbered, pair
-from kvlint.geometry import DescriptorTable, Geometry
+from kvlint.drawing.pairing import Numbered, Pair, fields_of, numbered, overlaps, pair
+from kvlint.drawing.words import spans
+from kvlint.geometry import DescriptorTable, Geometry, Region
 
 # Rows are folded beyond so many, and what is still too much is left out in the middle.
 UNFOLDED: Final = 12
-MOST_ROWS: Final = 64
+MOST_ROWS: Final = 40
+_MOST_ROLES: Final = 3
 
 
 class Kind(StrEnum):
@@ -46,26 +48,47 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One region on one side; where several are alike, the first of them.
+    """What a row is on one side.
 
-    numbers  of all of them, in their list
-    layers   of all of them, as far as they have one
-    start    descriptors of the list before the region
-    marks    in the order of slots
-    overlap  bytes of it that another region has, too
+    members  the regions; those of one lane differ in name, address and layer only
+    starts   descriptors of the list before each of them
+    marks    of the first, in the order of slots; those of the others are alike
+    overlap  bytes of each that a region which begins before it has, too
     """
 
-    at: Numbered
-    numbers: tuple[int, ...]
-    layers: tuple[int, ...]
-    start: int
+    members: tuple[Numbered, ...]
+    starts: tuple[int, ...]
     marks: tuple[Mark, ...] = ()
     overlap: int = 0
 
     @property
+    def region(self) -> Region:
+        """The first."""
+        return self.members[0].region
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return tuple(at.number for at in self.members)
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        found = {at.region.layer for at in self.members if at.region.layer is not None}
+        return tuple(sorted(found))
+
+    @property
+    def label(self) -> str:
+        """A region's name, or what several have in common."""
+        return label([at.region for at in self.members])
+
+    @property
+    def pointed(self) -> tuple[tuple[int, Kind], ...]:
+        """What marks point at, whoever says what."""
+        return tuple((mark.slot, mark.kind) for mark in self.marks)
+
+    @property
     def used(self) -> int:
         """Bytes from the region's start to the end of its last slot."""
-        region = self.at.region
+        region = self.region
         if not region.slots:
             return 0
         end = (region.slots - 1) * region.stride + max(region.stride, region.transfer_length)
@@ -74,7 +97,7 @@ class Lane:
     @property
     def tail(self) -> int:
         """Bytes that are no slot's."""
-        return self.at.region.length - self.used
+        return self.region.length - self.used
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +168,13 @@ def scene(
     return Scene(
         tuple(named),
         tuple(bands),
-        longest=max((lane.at.region.length for lane in drawn), default=0),
+        longest=max((lane.region.length for lane in drawn), default=0),
         widest=max((max(_slot(lane)) for lane in drawn), default=0),
     )
 
 
 def _slot(lane: Lane) -> tuple[int, int]:
-    return lane.at.region.stride, lane.at.region.transfer_length
+    return lane.region.stride, lane.region.transfer_length
 
 
 def _title(geometry: Geometry) -> str:
@@ -225,27 +248,25 @@ class _Builder:
         return Row(tuple(lanes), members[0].changed)
 
     def _lane(self, side: int, there: Sequence[Numbered]) -> Lane:
-        first = there[0]
+        region = there[0].region
+        starts = self.table(side, region.list).starts
         return Lane(
-            first,
-            numbers=tuple(at.number for at in there),
-            layers=tuple(sorted({at.region.layer for at in there if at.region.layer is not None})),
-            start=self.table(side, first.region.list).starts[first.number],
-            marks=tuple(self._marks(side, first)),
-            overlap=self._overlaps[side].get(first.region.name, 0),
+            tuple(there),
+            tuple(starts[at.number] for at in there),
+            tuple(self._marks(side, there[0])),
+            self._overlaps[side].get(region.name, 0),
         )
 
 
-def overlaps(geometry: Geometry) -> dict[str, int]:
-    """Name of a region -> bytes of it that a region which begins before it, or with it, has too;
-    memory is told apart by kind and device."""
-    found: dict[str, int] = {}
-    ends: dict[tuple[str, int], int] = {}
-    for region in sorted(geometry.regions, key=lambda r: (r.address, -r.length)):
-        memory = (region.memory_kind, region.device)
-        end = region.address + region.length
-        shared = min(end, ends.get(memory, 0)) - region.address
-        if shared > 0:
-            found[region.name] = shared
-        ends[memory] = max(end, ends.get(memory, 0))
-    return found
+def label(regions: Sequence[Region]) -> str:
+    """What people call these: by layers and roles where they have them, else by name."""
+    first, last = regions[0], regions[-1]
+    layers = sorted({region.layer for region in regions if region.layer is not None})
+    roles = list(dict.fromkeys(region.role for region in regions if region.role is not None))
+    if len(regions) == 1:
+        return first.name
+    if not layers or not roles:
+        return f"{first.name}{', ' if len(regions) == 2 else ' ... '}{last.name}"
+    more = ", ..." if len(roles) > _MOST_ROLES else ""
+    called = ", ".join(roles[:_MOST_ROLES]) + more
+    return f"{'layer' if len(layers) == 1 else 'layers'} {spans(layers)} {called}"

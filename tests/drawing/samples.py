@@ -1,7 +1,10 @@
-"""Geometry as real pools have it, in few words."""
+"""Geometry as real pools have it, in few words, and geometry that no pool has."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
+
+from hypothesis import strategies as st
 
 from kvlint.geometry import Geometry, Region
 
@@ -17,9 +20,7 @@ def region(name: str, slots: int, stride: int, **more: Any) -> Region:
 
 def apart(regions: Sequence[Region], engine: str | None = None) -> Geometry:
     """One region far from the next."""
-    from dataclasses import replace
-
-    placed = [replace(r, address=(at + 1) << 40) for at, r in enumerate(regions)]
+    placed = [replace(one, address=(at + 1) << 40) for at, one in enumerate(regions)]
     return Geometry(tuple(placed), engine)
 
 
@@ -42,3 +43,44 @@ def dsv4(index_slots: int, index_bytes: int, engine: str) -> Geometry:
 
 def of_0_5_21() -> Geometry:
     return dsv4(161, INDEX, "sglang 0.5.21")
+
+
+def of_0_5_22_in_bf16() -> Geometry:
+    return dsv4(164, INDEX_BF16, "sglang 0.5.22")
+
+
+_text = st.one_of(
+    st.sampled_from(
+        ["<b>&\"'", "n" * 200, "名" * 200, "model.layers.17.self_attn.indexer.k_cache"]
+    ),
+    st.text(st.characters(categories=("L", "N", "P", "S")), min_size=1, max_size=12),
+).filter(str.isprintable)
+_sizes = st.one_of(st.integers(1, 300), st.integers(1, 1 << 40))
+
+
+@st.composite
+def odd_regions(draw: st.DrawFn, name: str) -> Region:
+    length = draw(st.one_of(st.integers(0, 2_000), st.integers(0, 1 << 50)))
+    return Region(
+        name=name,
+        address=draw(st.one_of(st.integers(0, 4_000), st.integers(0, (1 << 64) - length))),
+        length=length,
+        stride=draw(_sizes),
+        transfer_length=draw(_sizes),
+        memory_kind=draw(st.sampled_from(["VRAM", "DRAM"])),
+        device=draw(st.integers(0, 1)),
+        list=draw(st.sampled_from(["kv", "state", "state.swa"])),
+        layer=draw(st.none() | st.integers(0, 1 << 60)),
+        role=draw(st.none() | _text),
+        dtype=draw(st.none() | _text),
+        element_size=draw(st.none() | st.integers(1, 16)),
+        page_size=draw(st.none() | st.integers(1, 1 << 50)),
+        group=draw(st.none() | _text),
+    )
+
+
+@st.composite
+def odd_geometries(draw: st.DrawFn) -> Geometry:
+    """All that a file may hold: no slots, huge beside tiny, overlap, long names."""
+    names = draw(st.lists(_text, max_size=7, unique=True))
+    return Geometry(tuple(draw(odd_regions(name)) for name in names), draw(st.none() | _text))

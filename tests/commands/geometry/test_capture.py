@@ -11,7 +11,7 @@ from kvlint.geometry import Geometry
 
 pytest.importorskip("numpy", reason="the wheel numpy is missing")
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 # A pool as SGLang's are: it tells the transport addresses, lengths and item lengths.
 POOLS = """

@@ -22,12 +22,7 @@ if TYPE_CHECKING:
     from kvlint.geometry import Geometry
 
 
-@click.group()
-def command() -> None:
-    """Geometry of pools: where the regions of a process lie, and how they are cut into slots."""
-
-
-@command.command(
+@click.command(
     epilog="Exit codes: 0 nothing wrong, 1 what the pool says of its regions is wrong, 2 wrong "
     "usage, or code that gives no pool."
 )
@@ -39,7 +34,7 @@ def command() -> None:
     metavar="FILE",
     help="Where the geometry goes; standard output without it.",
 )
-def capture(target: str, engine: str | None, output: Path | None) -> int:
+def command(target: str, engine: str | None, output: Path | None) -> int:
     """Call CALL of MODULE and write the geometry of the pool that it gives back, as JSON.
 
     Unlike `kvlint check`, this runs the code it is given: MODULE is imported, from the current
