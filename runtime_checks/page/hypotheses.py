@@ -41,8 +41,13 @@ def refuted(given: Given) -> Element | None:
         return None
     told: set[int] = set()
     cards = [_card(one, number, given, told) for number, one in enumerate(found, 1)]
+    links = make("ul", (_link(one, n) for n, one in enumerate(found, 1)), class_="plain index")
     return section(
-        "refuted", "Refuted", cards, left_out(more, "refuted hypothesis", "refuted hypotheses")
+        "refuted",
+        "Refuted",
+        links if len(found) > 2 else None,
+        cards,
+        left_out(more, "refuted hypothesis", "refuted hypotheses"),
     )
 
 
@@ -131,6 +136,13 @@ def _card(judged: "Judged", number: int, given: Given, told: set[int]) -> Elemen
 
 def _first_place(hypothesis: "Hypothesis") -> str:
     return f"at {clean(hypothesis.places[0], 200)}"
+
+
+def _link(judged: "Judged", number: int) -> Element:
+    hypothesis = judged.hypothesis
+    words = f"{clean(hypothesis.code, 40)} {clean(hypothesis.formula, 120)}"
+    where = clean(_first_place(hypothesis), 120)
+    return make("li", make("a", words, href=f"#refuted-{number}"), f" {where}")
 
 
 def _nature(hypothesis: "Hypothesis") -> list[Child]:

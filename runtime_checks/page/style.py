@@ -48,6 +48,7 @@ nav ul { list-style: none; margin: 1.4rem 0 0; padding: 0; display: flex; flex-w
   gap: .3rem 1.4rem }
 .answer { font-weight: 600 } .answer.refuted { color: var(--red) }
 .answer.confirmed { color: var(--green) }
+ul.index { margin-bottom: 2rem }
 .card { border-left: 3px solid var(--red); padding-left: 1.2rem; margin: 0 0 2.6rem }
 .card h3 span { font-weight: 400; color: var(--quiet); font-size: .9rem }
 .card h3 { margin-top: 0; font-size: 1.2rem }

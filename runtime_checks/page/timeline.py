@@ -21,7 +21,7 @@ from kvlint.runtime_checks.reading import Seen, Story, Transfer
 
 MOST_RUNS: Final = 6
 MOST_BARS: Final = 240
-MOST_ROWS: Final = 12
+MOST_ROWS: Final = 8
 MOST_LISTED: Final = 200
 COLUMNS: Final = 160
 
@@ -72,7 +72,7 @@ def around(seen: Seen, number: int) -> Element | None:
 
 def duration(microseconds: int) -> str:
     """`0.49 s`, `12.3 ms`, `2 h 5 min`"""
-    if microseconds >= 120_000_000:
+    if microseconds >= 60_000_000:
         minutes, seconds = divmod(microseconds // 1_000_000, 60)
         hours, minutes = divmod(minutes, 60)
         return f"{hours:,} h {minutes} min" if hours else f"{minutes} min {seconds} s"
@@ -102,12 +102,13 @@ def _timeline(line: Line, told: Collection[int]) -> Iterator[Child]:
 
 def _key(line: Line) -> str:
     parts = []
-    if any(lane.bars and not _binned(lane) for lane in line.lanes):
+    rows = [_rows(lane, line.span) for lane in line.lanes]
+    if any(rows):
         parts.append(
             "A bar is a transfer, from posted to ended; the line before it begins where it was "
             "made, the tick behind it is when the target was notified."
         )
-    if any(_binned(lane) for lane in line.lanes):
+    if None in rows:
         each = duration(line.span // COLUMNS)
         parts.append(f"A column is {each}: its height is how many transfers began in it.")
     if any(lane.marks for lane in line.lanes):
@@ -149,36 +150,41 @@ def _drawing(line: Line, label: str, told: Collection[int]) -> Element:
 
 def _lane(lane: Lane, span: int, told: Collection[int]) -> tuple[list[Child], float]:
     title = f"{clean(lane.mover or '?', _LABEL)} → {clean(lane.peer or '?', _LABEL)}"
-    inner: list[Child] = [make("text", title, _ended(lane), x=LEFT, y=14, class_="lane")]
+    rows = _rows(lane, span)
+    found = columns(lane.bars, span, COLUMNS) if rows is None else []
+    inner: list[Child] = [make("text", title, _ended(lane, found), x=LEFT, y=14, class_="lane")]
     y = 22.0
     if lane.marks:
         inner.append(make("g", *_marks(lane.marks, span, told), transform=f"translate(0 {y:g})"))
         y += _MARKS
-    if not lane.bars:
-        return inner, y + 12
-    if _binned(lane):
-        inner.append(make("g", *_columns(lane.bars, span), transform=f"translate(0 {y:g})"))
+    if rows is None:
+        inner.append(make("g", *_columns(found), transform=f"translate(0 {y:g})"))
         return inner, y + _TALL + 14
-    rows = stacked(lane.bars, _width(span))
     for row in rows:
         inner.append(make("g", (_bar(b, span) for b in row), transform=f"translate(0 {y:g})"))
         y += _ROW
     return inner, y + 14
 
 
-def _ended(lane: Lane) -> Element | None:
-    """How many, and what became of them, as far as that is not the usual."""
+def _ended(lane: Lane, found: Sequence[tuple[int, int]]) -> Element | None:
+    """How many, what became of them, and what the highest column stands for."""
     if not lane.bars:
         return None
     states: dict[str, int] = defaultdict(int)
     for bar in lane.bars:
         states[bar.state or "without an end"] += 1
     told = ", ".join(f"{count:,} {clean(state, _LABEL)}" for state, count in states.items())
-    return make("tspan", counted(len(lane.bars), "transfer") + f", {told}", dx=10, class_="count")
+    most = f", up to {max(begun for begun, _ in found):,} a column" if found else ""
+    words = f"{counted(len(lane.bars), 'transfer')}, {told}{most}"
+    return make("tspan", words, dx=10, class_="count")
 
 
-def _binned(lane: Lane) -> bool:
-    return len(lane.bars) > MOST_BARS
+def _rows(lane: Lane, span: int) -> list[list[Bar]] | None:
+    """The bars in rows; None where they are too many to be told apart."""
+    if len(lane.bars) > MOST_BARS:
+        return None
+    rows = stacked(lane.bars, max(1, 3 * span // PLOT))
+    return rows if len(rows) <= MOST_ROWS else None
 
 
 def _bar(bar: Bar, span: int) -> Element:
@@ -216,8 +222,7 @@ def _said(bar: Bar) -> str:
     return ", ".join(parts)
 
 
-def _columns(bars: Sequence[Bar], span: int) -> Iterator[Element]:
-    found = columns(bars, span, COLUMNS)
+def _columns(found: Sequence[tuple[int, int]]) -> Iterator[Element]:
     most = max(begun for begun, _ in found)
     width = PLOT / COLUMNS
     for number, (begun, wrong) in enumerate(found):
@@ -235,7 +240,6 @@ def _columns(bars: Sequence[Bar], span: int) -> Iterator[Element]:
             else None,
             class_="column",
         )
-    yield make("text", f"{most:,}", x=LEFT + PLOT, y=-4, text_anchor="end", class_="count")
 
 
 def _marks(marks: Sequence[Mark], span: int, told: Collection[int]) -> Iterator[Element]:
@@ -320,8 +324,3 @@ def _anchor(x: float) -> str:
 
 def _x(time: int, span: int) -> float:
     return LEFT + PLOT * time / max(span, 1)
-
-
-def _width(span: int) -> int:
-    """The time that three units of width are."""
-    return max(1, 3 * span // PLOT)
