@@ -12,6 +12,7 @@ from kvlint.runtime_checks.page.markup import (
     Element,
     clean,
     code,
+    counted,
     first,
     folded,
     left_out,
@@ -33,6 +34,7 @@ MOST_ROWS: Final = 200
 MOST_PLACES: Final = 6
 MOST_VIOLATIONS: Final = 4
 MOST_GEOMETRIES: Final = 6
+_MANY: Final = "captured geometries"
 
 
 def refuted(given: Given) -> Element | None:
@@ -116,7 +118,7 @@ def _card(judged: "Judged", number: int, given: Given, told: set[int]) -> Elemen
         "article",
         make("h3", code(hypothesis.formula), make("span", f" {_first_place(hypothesis)}")),
         make("p", _nature(hypothesis), class_="nature"),
-        make("p", clean(judged.why, 800), class_="why"),
+        make("p", _refuted_by(judged), class_="why"),
         beside(found) if found else None,
         strips(found),
         _layouts(judged, given),
@@ -125,6 +127,7 @@ def _card(judged: "Judged", number: int, given: Given, told: set[int]) -> Elemen
             ("says", clean(hypothesis.message, 600)),
             ("settle it", clean(hypothesis.settle, 600)),
             ("called in", _called_in(judged)),
+            ("evidence", clean(judged.why, 1000)),
             ("the linter says", _holds_today(hypothesis)),
         ),
         _observations(judged, given, told),
@@ -136,6 +139,20 @@ def _card(judged: "Judged", number: int, given: Given, told: set[int]) -> Elemen
 
 def _first_place(hypothesis: "Hypothesis") -> str:
     return f"at {clean(hypothesis.places[0], 200)}"
+
+
+def _refuted_by(judged: "Judged") -> str:
+    """In short; `Judged.why` says what was seen first."""
+    parts = []
+    if judged.violations:
+        exact = all(seen.exact or seen.count == 1 for seen in judged.violations)
+        least = "" if exact else "at least "
+        parts.append(f"Refuted by {least}{counted(judged.observations, 'observation')}")
+    broken = sum(verdict.outcome is Outcome.BROKEN for _, verdict in judged.on)
+    if broken:
+        begun = "breaks on" if parts else "Refuted: it breaks on"
+        parts.append(f"{begun} {broken:,} of {counted(len(judged.on), 'captured geometry', _MANY)}")
+    return "; ".join(parts) + "." if parts else clean(judged.why, 1000)
 
 
 def _link(judged: "Judged", number: int) -> Element:
