@@ -90,7 +90,7 @@ def _layout(given: Given, geometry: Geometry, labels: list[str]) -> Iterator[Chi
     yield make("h3", names)
     yield make("p", f"{counted(len(geometry.regions), 'region')}{engine}", class_="lead")
     yield scrolling(layout(given.geometries[labels[0]]), f"layout of {names}")
-    yield folded("the regions as a table", *_regions(geometry.regions))
+    yield folded("the regions as a table", *_regions(given.geometries[labels[0]].regions))
 
 
 def _regions(regions: Iterable[Region]) -> Iterator[Child]:
@@ -135,6 +135,11 @@ def _marked(marks: Iterable[Mark]) -> str:
 
 
 def _without_addresses(geometry: Geometry) -> Geometry:
-    """What is alike in two processes, whose memory lies elsewhere."""
-    regions = tuple(replace(region, address=0) for region in geometry.regions)
+    """What is alike in two processes, whose memory lies elsewhere and whose lists have names of
+    their own."""
+    names = {name: n for n, name in enumerate(dict.fromkeys(r.list for r in geometry.regions))}
+    regions = tuple(
+        replace(r, address=0, list=f"{r.list.partition('.')[0]}.{names[r.list]}")
+        for r in geometry.regions
+    )
     return Geometry(regions, geometry.engine)

@@ -37,7 +37,8 @@ def changes(given: Given) -> Element | None:
     parts = []
     for change in found:
         headline, *lines = stages.tell(change)
-        listed = make("ul", (make("li", code(line.strip())) for line in lines), class_="plain")
+        steps = (make("li", code(line.removeprefix("  "))) for line in lines)
+        listed = make("ul", steps, class_="plain steps")
         parts.append(folded(headline, listed, open_=len(found) <= 4))
     return section("changes", "Pages that changed", parts, left_out(more, "change"))
 

@@ -26,7 +26,7 @@ code { font-size: .92em }
 a { color: var(--link) }
 :focus-visible { outline: 2px solid var(--link); outline-offset: 2px }
 h1 { font-size: 1.55rem; line-height: 1.3; font-weight: 600; margin: .3rem 0 1.4rem;
-  max-width: 62rem} h1 span { display: inline-block }
+  max-width: 72rem} h1 span { display: inline-block }
 h2 { font-size: 1.2rem; font-weight: 600; margin: 0 0 1rem; padding-top: .7rem;
   border-top: 2px solid var(--ink) }
 h3 { font-size: 1.05rem; font-weight: 600; margin: 1.6rem 0 .3rem; line-height: 1.4 }
@@ -57,7 +57,8 @@ ul.index { margin-bottom: 2rem }
 .violation:target { background: var(--faint); outline: 6px solid var(--faint) }
 details { margin: .5rem 0 } summary { cursor: pointer; color: var(--link) }
 details[open] > summary { margin-bottom: .4rem }
-.violation > details > summary { color: var(--ink); font-weight: 600 }
+.steps code { white-space: pre-wrap }
+.card .violation > details > summary { color: var(--ink); font-weight: 600 }
 pre { background: var(--faint); padding: .8rem 1rem; overflow-x: auto; margin: .8rem 0 }
 .scroll { overflow-x: auto; max-width: 100% }
 .scroll svg { display: block; width: 1104px; max-width: none; height: auto }

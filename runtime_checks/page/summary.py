@@ -30,8 +30,13 @@ def facts(given: Given) -> Iterator[Child]:
         ("transfers", _transfers(given)),
         ("hypotheses", given.source and make("code", given.source)),
         ("versions", _versions(given, engine=False)),
-        ("not seen", make("ul", (make("li", line) for line in unseen(given)), class_="plain")),
+        ("not seen", _listed(unseen(given))),
     )
+
+
+def _listed(lines: Iterable[str]) -> Child:
+    items = [make("li", line) for line in lines]
+    return make("ul", items, class_="plain") if items else None
 
 
 def unseen(given: Given) -> Iterator[str]:

@@ -149,7 +149,8 @@ def _drawing(line: Line, label: str, told: Collection[int]) -> Element:
 
 
 def _lane(lane: Lane, span: int, told: Collection[int]) -> tuple[list[Child], float]:
-    title = f"{clean(lane.mover or '?', _LABEL)} → {clean(lane.peer or '?', _LABEL)}"
+    between = (clean(name or "?", _LABEL) for name in (lane.mover, lane.peer))
+    title = " → ".join(between) if lane.mover or lane.peer else "between no two agents"
     rows = _rows(lane, span)
     found = columns(lane.bars, span, COLUMNS) if rows is None else []
     inner: list[Child] = [make("text", title, _ended(lane, found), x=LEFT, y=14, class_="lane")]

@@ -1,5 +1,6 @@
 """The page as a document: what it says, its structure, and that nothing in it is taken as given."""
 
+from dataclasses import replace
 from html.parser import HTMLParser
 
 from hypothesis import HealthCheck, given, settings
@@ -13,6 +14,8 @@ from kvlint.runtime_checks.bridge import Answer, Judged
 from kvlint.runtime_checks.page.document import page
 from kvlint.runtime_checks.page.given import Given
 from kvlint.runtime_checks.reading import Process, put_together
+from kvlint.runtime_checks.stages.looks import FIGURES, Step
+from kvlint.runtime_checks.stages.story import Change
 from kvlint.verdicts import verdict
 from tests.runtime_checks.test_listed import listed, region
 from tests.runtime_checks.test_reading import (
@@ -260,3 +263,26 @@ def test_any_record_makes_a_page(odd, other, meant, index):
     story = put_together(sound("violations", violations), sound("transfers", entries))
     found = [judged(answer, story.violations) for answer in Answer]
     Read(page(Given("run", story, judged=found)))
+
+
+def test_pages_that_changed_are_told_as_in_the_terminal():
+    story = put_together([], [])
+    steps = [
+        Step(stage, ("r", 1), "pool", "layer 0", 3, AT + at, digest * FIGURES)
+        for at, (stage, digest) in enumerate([("store", "a"), ("arrival", "b")])
+    ]
+    story.changes.found.append(Change("A", True, "k", "layer 0", 2, tuple(steps), 0))
+    words = Read(page(Given("run", story))).words
+    assert "no violation was seen, and pages of 1 request changed." in words
+    assert "request A, layer 0, page 2: first differs at arrival (pool, process 1)" in words
+    assert "b" * FIGURES in words
+
+
+def test_what_several_processes_have_alike_is_drawn_once_whatever_their_lists_are_called():
+    one = geometry(2, 1)
+    other = Geometry(tuple(replace(r, address=r.address + 4096, list="kv.2") for r in one.regions))
+    different = geometry(2, 2)
+    captured = {"r-1-a": one, "r-2-b": other, "r-3-c": different}
+    read = Read(page(Given("run", put_together([], []), (), captured)))
+    assert read.tags.count("svg") == 2
+    assert "a of process 1, b of process 2" in read.words
