@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from kvlint.drawing.comparing import Change, Changed, Difference, Shift
-from kvlint.drawing.pairing import Numbered
+from kvlint.drawing.pairing import Numbered, Pair
 from kvlint.drawing.scene import label
 from kvlint.drawing.tables import Paint
 from kvlint.drawing.words import count, fit, number, spans
@@ -30,6 +30,7 @@ _ORDER: Final = (
 )
 _NAME: Final = 60
 _MOST_SHIFTS: Final = 6
+_MOST: Final = 40
 
 
 def lines(found: Difference, names: Sequence[str], paint: Paint) -> Iterator[str]:
@@ -39,16 +40,11 @@ def lines(found: Difference, names: Sequence[str], paint: Paint) -> Iterator[str
     for name in _lists(found):
         yield ""
         yield paint(f"list {name}", "bold")
-        for changed in found.changed:
-            if changed.pairs[0].list == name:
-                yield f"  {_who(changed)}: {', '.join(map(_change, _told(changed.changes)))}"
+        changed = [one for one in found.changed if one.pairs[0].list == name]
+        yield from _few([f"{_who(one)}: {_changes(one)}" for one in changed])
         for letter, only in zip("AB", found.only, strict=True):
-            yield from _only(letter, [at for at in only if at.region.list == name])
-        for p in found.moved:
-            if p.list == name:
-                one, two = (side for side in p.sides if side is not None)
-                shown = f"{fit(one.region.name, _NAME)!r}"
-                yield f"  order differs: {shown} is region {one.number} in A, {two.number} in B"
+            yield from _few(list(_only(letter, [at for at in only if at.region.list == name])))
+        yield from _few([_moved(p) for p in found.moved if p.list == name])
         yield from _shifts([shift for shift in found.shifts if shift.list == name])
     if found.found:
         yield ""
@@ -60,6 +56,22 @@ def _lists(found: Difference) -> list[str]:
     names += [at.region.list for side in found.only for at in side]
     names += [p.list for p in found.moved] + [shift.list for shift in found.shifts]
     return list(dict.fromkeys(names))
+
+
+def _few(told: Sequence[str]) -> Iterator[str]:
+    yield from (f"  {line}" for line in told[:_MOST])
+    if len(told) > _MOST:
+        yield f"  ... {number(len(told) - _MOST)} more like these: --output-format json has all"
+
+
+def _changes(changed: Changed) -> str:
+    return ", ".join(map(_change, _told(changed.changes)))
+
+
+def _moved(p: Pair) -> str:
+    one, two = (side for side in p.sides if side is not None)
+    name = fit(one.region.name, _NAME)
+    return f"order differs: {name!r} is region {one.number} in A, {two.number} in B"
 
 
 def _who(changed: Changed) -> str:
@@ -100,7 +112,7 @@ def _only(letter: str, those: Sequence[Numbered]) -> Iterator[str]:
 
     for (slots, stride), some in groupby(those, key=shape):
         yield (
-            f"  only in {letter}: {_regions(list(some))}: "
+            f"only in {letter}: {_regions(list(some))}: "
             f"{count(slots, 'slot')} of {count(stride, 'byte')}"
         )
 

@@ -20,6 +20,7 @@ from kvlint.geometry import Geometry, Region
 # How many slots one takes a region to have: its own, the first one's, the least of all, or so many.
 Way = Literal["own", "first", "least"] | int
 _NAME: Final = 48
+_MOST_UNDER: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,38 +135,41 @@ class List:
         under = tuple(self._memory.under(there, start, end))
         return Place(at, slot, index, byte, exists, Fate.PAST, where, past, under)
 
-    def says(self, place: Place) -> str:
-        """Where it goes, as a sentence without its beginning."""
-        if place.hit is None:
-            return f"no descriptor: the list has {number(len(self))}"
-        hit, slot, byte = place.hit
-        where = f"region {hit} slot {number(slot)}, byte {number(byte)}"
-        if place.fate is not Fate.PAST:
-            return where
-        there = self.regions[hit]
-        lies = " and ".join(_lies(under) for under in place.under[:3])
-        return (
-            f"{where}, which is none of its slots ({number(there.slots)}): "
-            f"{count(place.past, 'byte')} beyond its end, "
-            f"{f'in {lies}' if lies else 'in no captured region'}"
-        )
+
+def goes(of: List, place: Place) -> str:
+    """Where an index goes."""
+    if place.hit is None:
+        return f"no descriptor: the list has {number(len(of))}"
+    hit, slot, byte = place.hit
+    where = f"region {hit} slot {number(slot)}, byte {number(byte)}"
+    if place.fate is not Fate.PAST:
+        return where
+    lies = " and ".join(_lies(under) for under in place.under[:_MOST_UNDER])
+    return (
+        f"{where}, which is none of its slots ({number(of.regions[hit].slots)}): "
+        f"{count(place.past, 'byte')} beyond its end, "
+        f"{f'in {lies}' if lies else 'in no captured region'}"
+    )
+
+
+def says(of: List, place: Place) -> str:
+    """What an index means, and where it goes."""
+    index = f"region {place.region} slot {number(place.slot)}: index {number(place.index)}"
+    return f"{index} goes {'right' if place.fate is Fate.RIGHT else f'to {goes(of, place)}'}"
 
 
 def marks(of: List, side: int = 0) -> Iterator[Mark]:
     """Of every place: where it was meant to go, where it goes."""
     for place in of.places():
-        meant = f"region {place.region} slot {number(place.slot)}"
-        index = f"index {number(place.index)}"
+        words = says(of, place)
         if place.fate is Fate.RIGHT:
-            says = f"{meant}: {index} goes there"
-            yield Mark(of.name, place.region, place.slot, Kind.RIGHT, says, side)
+            yield Mark(of.name, place.region, place.slot, Kind.RIGHT, words, side)
             continue
-        says = f"{meant}: {index} goes to {of.says(place)}"
         if place.exists:
-            yield Mark(of.name, place.region, place.slot, Kind.MEANT, says, side)
+            yield Mark(of.name, place.region, place.slot, Kind.MEANT, words, side)
         if place.hit is not None:
             hit, slot, _ = place.hit
-            yield Mark(of.name, hit, slot, Kind.WRONG, says, side)
+            yield Mark(of.name, hit, slot, Kind.WRONG, words, side)
 
 
 def _lies(under: Under) -> str:

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any, Final
 
-from kvlint.drawing.places import Fate, List, Place, Way, counts_by
+from kvlint.drawing.places import Fate, List, Place, Way, counts_by, goes
 from kvlint.drawing.tables import Paint
 from kvlint.drawing.words import columns, count, fit, number, spans
 
@@ -81,7 +81,7 @@ def _places(of: List, places: Sequence[Place], paint: Paint) -> Iterator[str]:
         (
             f"slot {number(place.slot)}{'' if place.exists else ' (none)'}",
             f"index {number(place.index)}",
-            of.says(place),
+            goes(of, place),
             place.fate,
         )
         for place in places

@@ -43,6 +43,7 @@ STYLE: Final = """
 .kvg .kvg-stray { stroke: var(--wrong); fill: none; stroke-width: 1.5; stroke-dasharray: 5 2 }
 .kvg .kvg-box { stroke: var(--edge); fill: var(--paper) }
 .kvg .kvg-aimed { stroke: var(--ink); fill: var(--paper); stroke-width: 1.8 }
+.kvg .kvg-ring { stroke: var(--ink); fill: none; stroke-width: 1.8 }
 .kvg .kvg-beyond { stroke: var(--wrong); fill: var(--paper); stroke-dasharray: 3 2 }
 .kvg .kvg-on { fill: var(--paper); font-weight: 600 }
 """

@@ -24,8 +24,11 @@ def paint_for(stream: TextIO) -> Paint:
     if not terminal and not os.environ.get("FORCE_COLOR"):
         return plain
 
-    from rich.color import ColorSystem  # slow to import, and of use on terminals only
-    from rich.style import Style
+    try:
+        from rich.color import ColorSystem  # slow to import, and of use on terminals only
+        from rich.style import Style
+    except ModuleNotFoundError:
+        return plain  # beside a server, the companion is installed without it
 
     def coloured(text: str, style: str) -> str:
         return Style.parse(style).render(text, color_system=ColorSystem.STANDARD)

@@ -63,7 +63,7 @@ def odd_regions(draw: st.DrawFn, name: str) -> Region:
     length = draw(st.one_of(st.integers(0, 2_000), st.integers(0, 1 << 50)))
     return Region(
         name=name,
-        address=draw(st.one_of(st.integers(0, 4_000), st.integers(0, (1 << 64) - length))),
+        address=draw(st.one_of(st.integers(0, 4_000), st.integers(0, (1 << 64) - 1 - length))),
         length=length,
         stride=draw(_sizes),
         transfer_length=draw(_sizes),

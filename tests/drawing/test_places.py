@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvlint.drawing.places import Fate, IndexSet, List, Under, marks
+from kvlint.drawing.places import Fate, IndexSet, List, Under, goes, marks, says
 from kvlint.drawing.scene import Kind
 from kvlint.geometry import DescriptorTable, Geometry
 from tests.drawing.samples import C128, INDEX, apart, odd_geometries, of_0_5_21, region
@@ -50,7 +50,7 @@ def test_a_list_with_too_many_slots_reaches_past_a_region_into_what_lies_there()
     assert place.past == INDEX
     # Slot 163 begins two slots behind the end of 161, and 100 bytes less behind the next region's.
     assert place.under == (Under("state", 0, "behind", 16, 2 * INDEX - 100),)
-    assert of.says(place) == (
+    assert goes(of, place) == (
         "region 1 slot 163, byte 1,377,024, which is none of its slots (161): 8,448 bytes beyond "
         "its end, in state region 0 'behind' slot 16, byte 16,796"
     )
@@ -71,7 +71,7 @@ def test_an_index_beyond_the_list_is_no_descriptor():
         (5, Fate.WRONG),
         (7, Fate.NONE),
     ]
-    assert of.says(list(of.places())[-1]) == "no descriptor: the list has 6"
+    assert goes(of, list(of.places())[-1]) == "no descriptor: the list has 6"
 
 
 def test_a_slot_that_a_region_lacks_is_never_right():
@@ -97,7 +97,7 @@ def test_right_is_what_the_descriptor_table_has_at_that_index(geometry, slots, s
         places = list(of.places())
         assert len(places) == len(slots) * len(of.regions)
         for place in places:
-            of.says(place)
+            assert says(of, place).isprintable()
             if place.fate is Fate.RIGHT:
                 assert place.exists
                 assert place.hit == (place.region, place.slot, place.byte)

@@ -103,7 +103,7 @@ def test_an_index_set_is_drawn_as_lists_and_slots():
     texts = shown(picture)
     assert "slots 5-7, 100 of list kv: 12 of 24 indices right" in texts
     assert "index of region i, slot p: i * 164 + p, the slots of region 0" in texts
-    assert "region 3 starts at 489, taken for 492 (+3)" in texts
+    assert "starts at 489, taken for 492 (+3)" in texts
     assert "regions 0-2: every slot right" in texts
     # To scale: 489 and 492 as the list is and as it is taken, of 1,226 descriptors.
     at = {words: (left + right) / 2 for left, right, _, size, words in boxes(picture) if size == 10}

@@ -1,4 +1,5 @@
 import io
+import sys
 
 import pytest
 
@@ -30,6 +31,12 @@ def test_the_environment_decides(monkeypatch):
 
 def test_a_terminal_that_knows_no_colours_gets_none(monkeypatch):
     monkeypatch.setenv("TERM", "dumb")
+    assert paint_for(Terminal()) is plain
+
+
+def test_a_terminal_without_rich_gets_none(monkeypatch):
+    for name in ("rich.color", "rich.style"):
+        monkeypatch.setitem(sys.modules, name, None)
     assert paint_for(Terminal()) is plain
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kvlint.geometry import Geometry
 
 MOST_SLOTS: Final = 65_536
+MOST_INDICES: Final = 1_000_000
 
 
 @click.command(epilog="Exit codes: 0 drawn, 2 wrong usage, or a file that is no geometry.")
@@ -157,7 +158,13 @@ def _index_sets(
     wanted = IndexSet(
         _slots(slots), _way("--stride", stride, "first"), _way("--list", counts, "own")
     )
-    return [List(side, (lists or [""])[0], wanted) for side in sides]
+    found = [List(side, (lists or [""])[0], wanted) for side in sides]
+    indices = sum(len(one.regions) for one in found) * len(wanted.slots)
+    if indices > MOST_INDICES:
+        raise UsageError(
+            f"--slots makes {indices:,} indices here, at most {MOST_INDICES:,} are drawn"
+        )
+    return found
 
 
 def _slots(text: str) -> tuple[int, ...]:
