@@ -437,5 +437,7 @@ def _expression(form: object, depth: int = 0) -> Expression:
             parts = [*parts[:number], _expression(parts[number], depth + 1), *parts[number + 1 :]]
         elif type(parts[number]) is not wanted:
             raise AssumptionError(f"{kind} has a part of the wrong type")
+        elif wanted is int and abs(parts[number]) >= 1 << 64:
+            raise AssumptionError(f"{kind} has a number that does not fit 64 bits")
     built: Expression = _KINDS[kind](*parts)
     return built

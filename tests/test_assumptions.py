@@ -318,6 +318,7 @@ def nested(depth: int) -> dict[str, Any]:
         ({"entry": "slots"}, "entry takes a list of 2"),
         ({"entry": ["slots", 0, 1]}, "entry takes a list of 2"),
         ({"number": True}, "number has a part of the wrong type"),
+        ({"number": -1 << 64}, "number has a number that does not fit 64 bits"),
         ({"product": [{"number": 1}, None]}, "an expression has one field"),
         (nested(500), "an expression nests deeper than 32"),
     ],

@@ -111,12 +111,14 @@ def list_of(record: Record, given: Given) -> Listed | None:
 def _thought_of(hypothesis: "Hypothesis") -> Iterator[Case]:
     relation = hypothesis.relation
     guards = [guard.relation for guard in hypothesis.guards if guard.relation is not None]
-    found = refute(relation, guards) or refute(relation)
+    found, title = refute(relation, guards), "smallest that breaks it"
+    if found is None:
+        found, title = refute(relation), "smallest that breaks it, without its guards"
     if found is None:
         return
     indexed = _indexed(relation)
     yield Case(
-        "smallest that breaks it",
+        title,
         found.slots,
         str(found.region),
         ((str(relation.left), found.left), (str(relation.right), found.right)),

@@ -49,10 +49,10 @@ def unseen(given: Given) -> Iterator[str]:
         yield "the bytes: in this mode nobody compares what arrived with what was sent"
     unmet = [process for process in processes if not process.met]
     if unmet:
-        yield f"transfers of {_those(unmet)}, where NIXL was never imported"
+        yield f"{_those(unmet)}: NIXL was never imported there"
     unhooked = [process for process in processes if process.met and not process.hooked]
     if unhooked:
-        yield f"transfers of {_those(unhooked)}, where NIXL's classes could not be hooked"
+        yield f"transfers of {_those(unhooked)}: NIXL's classes could not be hooked there"
     for process in processes[:MOST_NAMED]:
         for check in process.switched_off[:MOST_NAMED]:
             yield f"{check} in process {process.pid}: switched off by an error of kvlint's own"

@@ -37,8 +37,6 @@ _LABEL: Final = 40
 _STEPS: Final = (1, 2, 5)
 _UNITS: Final = (("s", 1_000_000), ("ms", 1_000), ("µs", 1))
 
-Numbered = Sequence[tuple[int, Seen]]
-
 
 def timelines(story: Story, told: Collection[int]) -> Iterator[Child]:
     """A time line for each run, the last first. `told`: numbers of the violations that the page
@@ -118,9 +116,12 @@ def _key(line: Line) -> str:
 
 def _not_drawn(line: Line) -> Iterator[Child]:
     if line.others:
-        bars = sum(len(lane.bars) for lane in line.others)
+        bars, marks = (
+            sum(len(getattr(lane, what)) for lane in line.others) for what in ("bars", "marks")
+        )
+        told = f"{counted(bars, 'transfer')} and {counted(marks, 'violation')}"
         pairs = counted(len(line.others), "more pair")
-        yield make("p", f"… and {pairs} of agents with {counted(bars, 'transfer')} ", class_="more")
+        yield make("p", f"… and {told} between {pairs} of agents, not drawn.", class_="more")
     if line.untimed:
         yield make("p", f"{counted(line.untimed, 'record')} without a time.", class_="more")
 
@@ -261,11 +262,11 @@ def _apart(group: Sequence[Mark]) -> float:
 
 
 def _numbers(group: Sequence[Mark]) -> str:
-    """`3`, `1, 2`, `1 to 12`; numbers are by time, so they follow one another."""
+    """`3`, `1, 2`, `4 and 2 more`"""
     begin, end = group[0].number, group[-1].number
     if len(group) == 1:
         return f"{begin}"
-    return f"{begin}, {end}" if len(group) == 2 else f"{len(group):,} from {begin}"
+    return f"{begin}, {end}" if len(group) == 2 else f"{begin} and {len(group) - 1:,} more"
 
 
 def _mark(group: Sequence[Mark], span: int, told: Collection[int]) -> Element:

@@ -164,8 +164,8 @@ def test_what_was_not_seen_is_said():
     words = Read(page(Given("run", story, processes))).words
     for told in (
         "the bytes: in this mode nobody compares",
-        "transfers of process 2, where NIXL was never imported",
-        "transfers of process 3, where NIXL's classes could not be hooked",
+        "process 2: NIXL was never imported there",
+        "transfers of process 3: NIXL's classes could not be hooked there",
         "pairing in process 1: switched off by an error of kvlint's own",
         "8 transfers of 9: the last are kept",
         "whether 2 transfers arrived: digested, and not compared",

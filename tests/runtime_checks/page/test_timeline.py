@@ -60,7 +60,7 @@ def test_violations_that_would_lie_on_one_another_are_one_mark():
     ]
     root = drawn(found, [], told={3, 5})
     marks = [one for one in root.iter("g") if one.get("class") == "mark"]
-    assert [one.find("text").text for one in marks] == ["1, 2", "3", "3 from 4"]
+    assert [one.find("text").text for one in marks] == ["1, 2", "3", "4 and 2 more"]
     assert [one.get("href") for one in root.iter("a")] == ["#violation-3", "#violation-5"]
 
 
