@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kvlint.runtime_checks.captured import spoken
+from kvlint.runtime_checks.judgements import place_of
 from kvlint.runtime_checks.page.compared import beside, cases, strips
 from kvlint.runtime_checks.page.given import Given
 from kvlint.runtime_checks.page.layouts import around_violation, captured_around
@@ -34,6 +35,7 @@ MOST_ROWS: Final = 200
 MOST_PLACES: Final = 6
 MOST_VIOLATIONS: Final = 4
 MOST_GEOMETRIES: Final = 6
+_FEW: Final = 8
 _MANY: Final = "captured geometries"
 
 
@@ -75,17 +77,27 @@ def not_exercised(given: Given) -> Element | None:
     reasons: dict[str, list[Judged]] = {}
     for one in found:
         reasons.setdefault(one.why, []).append(one)
-    body = [
-        (clean(why, 600), make("ul", (make("li", _short(one.hypothesis)) for one in of)))
-        for why, of in reasons.items()
-    ]
-    caption = "hypotheses on which this run says nothing, by the reason"
     return section(
         "not-exercised",
         "Not exercised",
-        table(caption, ("why", "hypotheses"), body, "hypotheses"),
+        (_reason(why, of) for why, of in reasons.items()),
         left_out(more, "hypothesis", "hypotheses"),
     )
+
+
+def _reason(why: str, of: "Sequence[Judged]") -> list[Child]:
+    body = [
+        (
+            make("code", one.hypothesis.formula),
+            f"{clean(one.hypothesis.code, 40)} {clean(one.hypothesis.name, 80)}",
+            make("code", clean(place_of(one.hypothesis), 300)),
+        )
+        for one in of
+    ]
+    number = counted(len(of), "hypothesis", "hypotheses")
+    listed = table(number, ("formula", "assumption", "made at"), body, "reason")
+    # A long list is not what one reads first.
+    return [make("h3", clean(why, 600)), folded(number, listed, open_=len(of) <= _FEW)]
 
 
 def without_assumptions() -> Element:

@@ -75,7 +75,9 @@ tbody tr:last-child > * { border-bottom: 1px solid var(--rule) }
 .beside td strong { font-variant-numeric: tabular-nums }
 .numbers { font-variant-numeric: tabular-nums; white-space: nowrap }
 .hypotheses th { width: 50% } .hypotheses .formula { display: block }
-.hypotheses ul { list-style: none; margin: 0; padding: 0 } .hypotheses li + li { margin-top: .6rem }
+.reason caption { position: absolute; clip-path: inset(50%) }
+.reason th { min-width: 17rem } .reason td:nth-child(2) { white-space: nowrap }
+#not-exercised h3 { font-weight: 400; font-size: 1rem }
 .hypotheses .of { font-size: .9em }
 footer { margin-top: 4rem; color: var(--quiet); border-top: 1px solid var(--rule) }
 .timeline, .strip { font-size: 12px; margin: .6rem 0 }

@@ -286,3 +286,12 @@ def test_what_several_processes_have_alike_is_drawn_once_whatever_their_lists_ar
     read = Read(page(Given("run", put_together([], []), (), captured)))
     assert read.tags.count("svg") == 2
     assert "a of process 1, b of process 2" in read.words
+
+
+def test_a_long_list_of_what_was_not_exercised_is_folded():
+    def told(many):
+        found = [judged(Answer.NOT_EXERCISED, why="not seen", number=n) for n in range(many)]
+        return Read(page(Given("run", put_together([], []), judged=found)))
+
+    assert "9 hypotheses" in told(9).words
+    assert ("open" in told(9).attributes, "open" in told(8).attributes) == (False, True)
