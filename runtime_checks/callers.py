@@ -21,24 +21,23 @@ class Caller:
 
     call     the method's name
     stack    where it was called from; empty for all that came after the table was full
+    count    how often it came
     agents   whose calls they were, at most 64
     lists    numbers of the prepared lists that were used, at most 64
     checked  how often these checks have looked, and found something or not
     """
 
-    __slots__ = ("_told", "agents", "call", "checked", "lists", "stack")
+    __slots__ = ("_told", "agents", "call", "checked", "count", "due", "lists", "stack")
 
     def __init__(self, call: str, stack: Stack) -> None:
         self.call = call
         self.stack = stack
+        self.count = 0
+        self.due = 1
         self.agents: dict[str, None] = {}
         self.lists: dict[int, None] = {}
         self.checked: dict[tuple[str, ...], int] = {}
         self._told: Sequence[str] | None = None
-
-    @property
-    def count(self) -> int:
-        return sum(self.checked.copy().values())
 
     def checks(self) -> dict[str, int]:
         """By check, on how many of the calls it has looked."""
@@ -82,8 +81,9 @@ class Callers:
         agent: str,
         checks: tuple[str, ...] = (),
         lists: Iterable[int] = (),
-    ) -> None:
-        """Once more, whatever has come of it.
+    ) -> bool:
+        """Once more, whatever has come of it. Whether its number has doubled since this last was
+        so, or it is the first.
 
         checks  those that have looked at this call
         """
@@ -99,8 +99,13 @@ class Callers:
         checked = caller.checked
         if checks not in checked:
             checked.setdefault(checks, 0)
-        # In one piece: the interpreter changes threads between calls only.
+        # Each in one piece: the interpreter changes threads between calls only.
         checked[checks] += 1
+        caller.count += 1
+        if caller.count < caller.due:
+            return False
+        caller.due = 2 * caller.count
+        return True
 
     def _of(self, call: str, stack: Stack) -> Caller:
         key = (call, stack.key)

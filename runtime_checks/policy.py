@@ -22,6 +22,7 @@ from kvlint.runtime_checks.callers import MODULE as CALLERS
 from kvlint.runtime_checks.callers import Caller, Callers
 from kvlint.runtime_checks.checks import Breach, Place
 from kvlint.runtime_checks.evidence import Evidence
+from kvlint.runtime_checks.launches.budget import Budget
 from kvlint.runtime_checks.locks import Lock
 from kvlint.runtime_checks.recorder import Recorder
 from kvlint.runtime_checks.settings import Mode, Settings, one_line
@@ -32,6 +33,8 @@ SCHEMA: Final = 1
 KEPT: Final = 256
 # Different violations that are told apart; of more, the ones seen longest ago are new again.
 KNOWN: Final = 4096
+# Of the process's time, what is spent at most on writing who calls, besides dumps.
+WRITING: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,8 @@ class Policy:
         self.faults: Counter[str] = Counter()
         self.recorder.clear()
         self.callers.clear()
+        self._due = False
+        self._budget = Budget(WRITING)
         report = self.settings.report
         self.evidence = None if report is None else Evidence(report, self.settings.run, self.pid)
 
@@ -249,16 +254,42 @@ class Policy:
                 with self.contained("evidence"), self._lock:
                     evidence.replace_ring(entries)
         with self.contained(CALLERS):
-            callers = [*self.callers.entries(), *self.launched()]
-            calls = [{**self._header(), **caller.to_dict()} for caller in callers]
-            if calls:
-                with self.contained("evidence"), self._lock:
-                    evidence.replace_calls(calls)
+            self._write_callers(evidence)
         with self.contained("stages"):
             stages = [{**self._header(), **entry} for entry in self.stages()]
             if stages:
                 with self.contained("evidence"), self._lock:
                     evidence.replace_stages(stages)
+
+    def called(
+        self,
+        call: str,
+        stack: Stack,
+        agent: str,
+        looked: tuple[str, ...] = (),
+        lists: Iterable[int] = (),
+    ) -> None:
+        """A call has come from the engine. Servers are often killed, so what is new is written as
+        it comes, and then each time its number has doubled. Never raises.
+
+        looked  names of the checks that have looked at it
+        """
+        if not self.armed(CALLERS):
+            return
+        with self.contained(CALLERS):
+            self._due |= self.callers.count(call, stack, agent, looked, lists)
+            if self._due and self.evidence is not None and self._budget.allows():
+                self._due, begun = False, time.monotonic()
+                if self.armed("evidence"):
+                    self._write_callers(self.evidence)
+                self._budget.spend(time.monotonic() - begun)
+
+    def _write_callers(self, evidence: Evidence) -> None:
+        callers = [*self.callers.entries(), *self.launched()]
+        calls = [{**self._header(), **caller.to_dict()} for caller in callers]
+        if calls:
+            with self.contained("evidence"), self._lock:
+                evidence.replace_calls(calls)
 
     # What goes wrong in the checks.
 

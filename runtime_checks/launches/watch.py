@@ -76,7 +76,7 @@ class Watch:
             called = f"launch of {kernel.name}"
             stack = Stack(()).after(kernel.function)
             caller = found.setdefault((called, stack.key), Caller(called, stack))
-            caller.checked[()] = caller.count + kernel.launches
+            caller.count += kernel.launches
         return list(found.values())
 
     def look(

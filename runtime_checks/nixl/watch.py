@@ -4,12 +4,11 @@ Each method belongs to one moment of one call. Those before the call give back w
 instead of it, if anything; those after only take note.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kvlint.runtime_checks.callers import MODULE as CALLERS
 from kvlint.runtime_checks.checks import Breach
 from kvlint.runtime_checks.digests.pages import Pages
 from kvlint.runtime_checks.digests.service import MODULE, Digesting
@@ -134,7 +133,7 @@ class Watch:
             kind = kind_of(descriptors)
             with self.flights.lock:
                 self.agent(agent).registrations.add(kind, pieces, collected)
-            self._count("register_memory", here(), self.agent(agent).name)
+            self._policy.called("register_memory", here(), self.agent(agent).name)
             if self._digesting.reads and self._policy.armed(MODULE):
                 with self._policy.contained(MODULE):
                     for device in {piece[2] for piece in pieces}:
@@ -207,20 +206,8 @@ class Watch:
 
     def _listed(self, prepared: Prepared) -> None:
         name, looked = prepared.agent.name, prepared.looked()
-        self._count("prep_xfer_dlist", prepared.stack, name, looked, (prepared.number,))
-
-    def _count(
-        self,
-        call: str,
-        stack: Stack,
-        agent: str,
-        looked: Iterable[str] = (),
-        lists: Iterable[int] = (),
-    ) -> None:
-        policy = self._policy
-        if policy.armed(CALLERS):
-            with policy.contained(CALLERS):
-                policy.callers.count(call, stack, agent, tuple(looked), lists)
+        numbers = (prepared.number,)
+        self._policy.called("prep_xfer_dlist", prepared.stack, name, looked, numbers)
 
     def _reason(self, prepared: Prepared) -> str | None:
         breach = self._preparing.refused(prepared)
@@ -256,7 +243,8 @@ class Watch:
             making.check((local, remote), indices, notification, next(self.flights.numbers))
         numbers = [side.number for side in making.sides]
         name = making.agent.name
-        self._count("make_prepped_xfer", making.stack, name, making.looked, numbers)
+        looked = tuple(making.looked)
+        self._policy.called("make_prepped_xfer", making.stack, name, looked, numbers)
         return making
 
     def describing(
@@ -278,7 +266,7 @@ class Watch:
                 for breach in side.of.breaches:
                     making.tell(breach, side)
             making.check((local, remote), None, notification, next(self.flights.numbers))
-        self._count("initialize_xfer", stack, making.agent.name, making.looked)
+        self._policy.called("initialize_xfer", stack, making.agent.name, tuple(making.looked))
         return making
 
     def why(self, making: Making) -> list[str]:

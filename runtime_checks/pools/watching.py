@@ -8,7 +8,6 @@ from weakref import finalize, ref
 from kvlint.geometry import Geometry, Region
 from kvlint.runtime_checks import declared
 from kvlint.runtime_checks.asking import Ask
-from kvlint.runtime_checks.callers import MODULE as CALLERS
 from kvlint.runtime_checks.checks import SLOT_LAYOUT, Breach
 from kvlint.runtime_checks.policy import Policy, Site
 from kvlint.runtime_checks.pools.checking import faults, registered_in_part
@@ -108,11 +107,9 @@ class Pools:
         return self.policy.judge(breach, [Site(call, stack or here(1))], agent=agent)
 
     def _count(self, call: str, stack: Stack, pool: Pool) -> None:
-        if self._settings.checks and self.policy.armed(CALLERS):
-            with self.policy.contained(CALLERS):
-                held = all(claim.tensor is not None for claim in pool.claims if claim.length)
-                looked = (SLOT_LAYOUT.name,) if held else ()
-                self.policy.callers.count(call, stack, "", looked)
+        if self._settings.checks:
+            held = all(claim.tensor is not None for claim in pool.claims if claim.length)
+            self.policy.called(call, stack, "", (SLOT_LAYOUT.name,) if held else ())
 
     def ask(self, indices: Any, asked: Ask) -> None:
         """These indices are made to select these slots, when they come to the transport as they

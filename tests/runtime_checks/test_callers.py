@@ -4,6 +4,7 @@ import sys
 import threading
 
 from kvlint.runtime_checks.callers import Callers
+from kvlint.runtime_checks.launches.budget import Budget
 from kvlint.runtime_checks.stacks import Stack, here
 from tests.runtime_checks.breaches import lines
 
@@ -108,6 +109,38 @@ def test_they_are_dumped_with_the_ring_and_a_child_begins_anew(policy, tmp_path)
     assert (record["run"], record["pid"], record["count"]) == ("r", judged.pid, 1)
     judged.start_afresh()
     assert judged.callers.entries() == []
+
+
+def test_what_is_new_is_written_at_once_and_then_as_its_number_doubles(
+    policy, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("kvlint.runtime_checks.policy.WRITING", 1e9)
+    judged, ways, seen = policy(), [stack(("a",)), stack(("b",))], []
+    for way in (0, 0, 0, 0, 0, 1):
+        judged.called("make_prepped_xfer", ways[way], "a")
+        seen.append([record["count"] for record in lines(tmp_path / "report", "calls")])
+    assert seen == [[1], [2], [2], [4], [4], [5, 1]]
+
+
+def test_writing_takes_a_share_of_the_time_and_what_is_due_is_written_later(policy, tmp_path):
+    judged, now = policy(), [0.0]
+    judged._budget = Budget(0.01, lambda: now[0])
+    judged.called("register_memory", stack(("a",)), "a")
+    judged._budget.spend(1.0)
+    judged.called("prep_xfer_dlist", stack(("b",)), "a")
+    assert len(lines(tmp_path / "report", "calls")) == 1
+    now[0] = 200.0
+    judged.called("register_memory", stack(("c",)), "a")
+    assert len(lines(tmp_path / "report", "calls")) == 3
+
+
+def test_a_folder_that_is_full_costs_the_file_and_no_call(policy, tmp_path):
+    judged = policy()
+    (tmp_path / "report").rmdir()
+    judged.called("register_memory", stack(), "a")
+    judged.called("register_memory", stack(("b",)), "a")
+    assert judged.faults == {"evidence": 1}
+    assert len(judged.callers.entries()) == 2
 
 
 def test_without_calls_there_is_no_file(policy, tmp_path):
