@@ -9,13 +9,13 @@ geometry and each call was looked at and found right: then the code has gone ano
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
 from kvlint.geometry import Geometry
-from kvlint.hypotheses import Hypothesis
+from kvlint.hypotheses import Hypothesis, Place
 from kvlint.runtime_checks.called import Called, Process
 from kvlint.runtime_checks.capture import FOLDED
 from kvlint.runtime_checks.captured import process_of, spoken
@@ -43,7 +43,7 @@ class Answer(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Judged:
     """
-    why         one line
+    reasons     a line each, what decides it first
     violations  that refute it
     calls       how many were seen to come out of its code
     on          label of each captured geometry, and the verdict on it
@@ -51,10 +51,15 @@ class Judged:
 
     hypothesis: Hypothesis
     answer: Answer
-    why: str
+    reasons: tuple[str, ...]
     violations: tuple[Seen, ...]
     calls: int
     on: tuple[tuple[str, Verdict], ...]
+
+    @property
+    def why(self) -> str:
+        """The reasons in one line."""
+        return "; ".join(self.reasons)
 
     @property
     def observations(self) -> int:
@@ -85,8 +90,8 @@ class _Violated:
     """Which violations refute which hypothesis, by its number.
 
     A violation is of the functions that a hypothesis is made in; where it passes through none of
-    any hypothesis, of those on the way there. Of several in one function it is of those whose
-    lines it passes through, as far as lines tell.
+    any hypothesis, of those that the value goes on to. Of several in one function it is of those
+    whose lines it passes through, as far as lines tell.
 
     of    the violations that refute it
     near  those with a violation of their kind in their own code, whomever that refutes
@@ -97,10 +102,10 @@ class _Violated:
         self.near: set[int] = set()
         passing = Passing([_frames_of(seen) for seen in violations])
         made: dict[int, list[int]] = defaultdict(list)
-        on_way: dict[int, list[int]] = defaultdict(list)
+        further: dict[int, list[int]] = defaultdict(list)
         for number, hypothesis in enumerate(hypotheses):
             code, check = hypothesis.code, LOOKS.get(hypothesis.code)
-            for owners, places in ((made, hypothesis.places), (on_way, hypothesis.trace)):
+            for owners, places in ((made, hypothesis.places), (further, _onward(hypothesis))):
                 for at in passing.through(places):
                     record = violations[at].record
                     if record.get("code") == code:
@@ -108,7 +113,7 @@ class _Violated:
                     if code == record.get("code") or check == record.get("check"):
                         self.near.add(number)
         for at, seen in enumerate(violations):
-            owners_of = made.get(at) or on_way.get(at) or []
+            owners_of = made.get(at) or further.get(at) or []
             hits = {
                 number: passing.lines(at, (*hypotheses[number].places, *hypotheses[number].trace))
                 for number in owners_of
@@ -117,6 +122,14 @@ class _Violated:
             for number in owners_of:
                 if hits[number] == most:
                     self.of[number].append(seen)
+
+
+def _onward(hypothesis: Hypothesis) -> Sequence[Place]:
+    """The stops of the trace that the value comes to after the hypothesis was made. That those
+    before have run does not show that it was."""
+    made = {(place.span.path, place.definition) for place in hypothesis.places}
+    stops = [(stop.span.path, stop.definition) in made for stop in hypothesis.trace]
+    return hypothesis.trace[stops.index(True) + 1 :] if True in stops else ()
 
 
 def _frames_of(seen: Seen) -> "list[object]":
@@ -175,12 +188,10 @@ class _Run:
         self._lists = {(one.process, one.number): one for one in story.lists}
 
     def of(self, hypothesis: Hypothesis) -> _Ran:
-        for directly, ask in ((True, self._passing.through), (False, self._passing.implied)):
-            for places in (hypothesis.places, hypothesis.trace):
-                numbers = ask(places)
-                if numbers:
-                    return _Ran([self.calls[at] for at in sorted(numbers)], directly)
-        return _Ran((), directly=True)
+        through = self._passing.through
+        seen = through(hypothesis.places) or through(_onward(hypothesis))
+        numbers = seen or self._passing.implied(hypothesis.places)
+        return _Ran([self.calls[at] for at in sorted(numbers)], directly=bool(seen))
 
     def is_whole(self, label: str, ran: _Ran) -> bool:
         """Whether the lists of its own memory that the code has used are those of the geometry,
@@ -226,28 +237,28 @@ def _judged(hypothesis: Hypothesis, seen: Sequence[Seen], near: bool, run: _Run)
     holds = [(label, one) for label, one in here if one.outcome is Outcome.HOLDS]
     told = [(label, one) for label, one in holds if run.is_whole(label, ran)]
 
-    def answered(answer: Answer, why: str) -> Judged:
-        return Judged(hypothesis, answer, why, tuple(seen), ran.count, tuple(on))
+    def answered(answer: Answer, *reasons: str) -> Judged:
+        return Judged(hypothesis, answer, reasons, tuple(seen), ran.count, tuple(on))
 
     looked = 0 if near else _looked(hypothesis, ran, run.lost)
     silence = (
         f"{LOOKS.get(hypothesis.code)} has looked at {counted(looked, 'call')}, and found none"
     )
     if broken and not seen and looked == ran.count:
-        why = f"{ran}, and {silence} that rests on it; would break on {_told(broken)}"
-        return answered(Answer.NOT_EXERCISED, why)
+        why = f"{ran}, and {silence} that rests on it"
+        return answered(Answer.NOT_EXERCISED, why, f"would break on {_told(broken)}")
     if seen or broken:
-        return answered(Answer.REFUTED, _refuted(hypothesis, seen, broken, ran))
+        return answered(Answer.REFUTED, *_refuted(hypothesis, seen, broken, ran))
     evidence = []
     if hypothesis.guard is not None and ran.calls:
         evidence.append(f"settled by {hypothesis.guard.place}")
-    if told:
+    elif told:
         evidence.append(f"holds on {_told(told)}")
     if looked:
         evidence.append(f"{silence} wrong")
     if evidence:
-        return answered(Answer.CONFIRMED, "; ".join((*evidence, str(ran))))
-    return answered(Answer.NOT_EXERCISED, _not_exercised(ran, run, here, holds, on))
+        return answered(Answer.CONFIRMED, *evidence, str(ran))
+    return answered(Answer.NOT_EXERCISED, *_not_exercised(ran, run, here, holds, on))
 
 
 def _refuted(
@@ -255,18 +266,18 @@ def _refuted(
     seen: Sequence[Seen],
     broken: Sequence[tuple[str, Verdict]],
     ran: _Ran,
-) -> str:
-    parts = []
+) -> Iterator[str]:
     if seen:
         number = sum(one.count for one in seen)
         least = "" if all(one.exact or one.count == 1 for one in seen) else "at least "
         first = str(seen[0].record.get("message"))
-        parts.append(f"by {least}{counted(number, 'observation')}, first: {first}")
+        yield f"by {least}{counted(number, 'observation')}, first: {first}"
     if broken:
-        parts.append(f"breaks on {_told(broken)}" + ("" if seen else f"; {ran}"))
+        yield f"breaks on {_told(broken)}"
     if hypothesis.guard is not None:
-        parts.append(f"its guard at {hypothesis.guard.place} does not hold")
-    return "; ".join(parts)
+        yield f"its guard at {hypothesis.guard.place} does not hold"
+    if ran.calls:
+        yield str(ran)
 
 
 def _looked(hypothesis: Hypothesis, ran: _Ran, lost: Iterable[Process]) -> int:
@@ -284,19 +295,20 @@ def _not_exercised(
     here: Sequence[tuple[str, Verdict]],
     holds: Sequence[tuple[str, Verdict]],
     on: Sequence[tuple[str, Verdict]],
-) -> str:
+) -> Iterator[str]:
     if ran.calls and holds:
-        reason = f"{ran}, on lists with regions that {spoken(holds[0][0])} has not"
+        yield f"{ran}, on lists with regions that {spoken(holds[0][0])} has not"
     elif ran.calls and here:
-        reason = f"{ran}, and nothing is decided by {_told(here[:1])}"
+        yield f"{ran}, and nothing is decided by {_told(here[:1])}"
     elif ran.calls:
-        reason = f"{ran}, and no geometry of that process was captured"
+        yield f"{ran}, and no geometry of that process was captured"
     elif run.calls:
-        reason = "its code was not seen in this run"
+        yield "its code was not seen in this run"
     else:
-        reason = "this run has no record of calls"
+        yield "this run has no record of calls"
     would = [(label, one) for label, one in on if one.outcome is Outcome.BROKEN]
-    return f"{reason}; would break on {_told(would)}" if would else reason
+    if would:
+        yield f"would break on {_told(would)}"
 
 
 def counted(number: int, noun: str) -> str:

@@ -35,7 +35,8 @@ def _each(judged: Sequence[Judged]) -> Iterator[str]:
         status = f"[{hypothesis.status}{silenced}]"
         yield f"{hypothesis.id}  {place_of(hypothesis)}  {hypothesis.name} {status}"
         yield f"    assumes   {hypothesis.formula}"
-        yield f"    evidence  {one.why}"
+        for number, reason in enumerate(one.reasons):
+            yield f"    {'' if number else 'evidence':<8}  {reason}"
 
 
 def _by_reason(judged: Sequence[Judged]) -> Iterator[str]:

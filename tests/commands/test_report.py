@@ -91,11 +91,12 @@ def test_each_hypothesis_is_told_before_the_violations(kvlint, run):
         "      assumes   descriptors before region i = i * S0",
         "      evidence  by 1 observation, first: region 3 gets slot 4, region 0 slot 7",
     ]
-    assert lines[5:9] == [
+    assert lines[4:9] == [
+        "                its code ran (12 make_prepped_xfer)",
+        "",
         "not exercised (1)",
         "  its code was not seen in this run:",
         "      KV103-2  examples/serve.py:73 in nowhere  descriptors before region i = i * S0",
-        "",
     ]
     assert "2 hypotheses: 1 refuted, 0 confirmed, 1 not exercised" in lines
     assert lines[-1] == "1 violation, 0 transfers recorded"

@@ -6,11 +6,16 @@ armed by SGLang's own loader of plug-ins.
 """
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.engines.wheels import unpacked
+
+ROOT = Path(__file__).parents[2]
 INDEX_KEYS = ["layer 2 c4 index key", "layer 4 c4 index key"]
 
 
@@ -86,3 +91,59 @@ def test_repaired_releases_are_silent_and_every_page_is_right(served, version):
     assert records == []
     assert "kvlint: violation" not in errors
     assert "kvlint: internal error" not in errors
+
+
+CODE = ("sglang/srt/disaggregation/nixl/conn.py", "sglang/srt/mem_cache/deepseek_v4_memory_pool.py")
+
+
+def kvlint(*arguments: object, folder: Path = ROOT) -> Any:
+    return subprocess.run(
+        [sys.executable, "-m", "kvlint", *map(str, arguments)],
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "arguments", "answers"),
+    [
+        (
+            "0.5.21",
+            ["arena"],
+            {
+                ("KV101", "NixlKVManager.__init__", "unguarded", "refuted"),
+                ("KV102", "NixlKVManager._prep_equal_tp_dlist", "unguarded", "refuted"),
+                ("KV103", "NixlKVManager._send_kvcache_generic", "unguarded", "refuted"),
+                ("KV103", "NixlKVManager._send_kvcache_generic", "guarded", "confirmed"),
+                ("KV103", "NixlKVManager.send_kvcache_mixed", "unguarded", "not exercised"),
+                ("KV105", "DeepSeekV4IndexerPool._create_buffer", "unguarded", "refuted"),
+            },
+        ),
+        (
+            "0.5.23",
+            ["2"],
+            {
+                ("KV102", "NixlKVManager._prep_equal_tp_dlist", "guarded", "confirmed"),
+                ("KV103", "NixlKVManager._send_kvcache_generic", "guarded", "confirmed"),
+                ("KV103", "NixlKVManager.send_kvcache_mixed", "guarded", "not exercised"),
+                ("KV105", "DeepSeekV4IndexerPool._create_buffer", "guarded", "confirmed"),
+            },
+        ),
+    ],
+)
+def test_what_is_assumed_of_the_code_is_refuted_or_confirmed_by_requests(
+    served, tmp_path, version, arguments, answers
+):
+    served(version, "log", *arguments)
+    report, root = tmp_path / "report", unpacked(f"sglang=={version}")
+    emitted = report / "assumptions.json"
+    kvlint("check", *CODE, "--project", ".", "--emit-assumptions", emitted, folder=root)
+    told = json.loads(kvlint("report", report, "--output-format", "json").stdout)
+    found = {
+        (one["code"], one["definition"], one["status"], one["answer"]) for one in told["hypotheses"]
+    }
+    assert answers <= found
+    assert ("refuted" in {one[3] for one in found}) == (version == "0.5.21")

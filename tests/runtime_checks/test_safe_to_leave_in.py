@@ -120,7 +120,8 @@ def test_files_are_0600_in_the_folder_that_the_operator_names_and_nowhere_else(r
     done = ran(KVLINT_RUNTIME="log", KVLINT_REPORT=str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
     modes = {path.name.partition("-")[0]: path.stat().st_mode for path in tmp_path.glob("out/*")}
-    assert modes == dict.fromkeys(["armed", "transfers", "violations"], 0o100600)
+    kinds = ("armed", "calls", "geometry", "transfers", "violations")
+    assert modes == dict.fromkeys(kinds, 0o100600)
     for name in ("home", "work", "temporary"):
         assert list((tmp_path / name).iterdir()) == []
 

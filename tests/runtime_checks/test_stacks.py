@@ -50,6 +50,15 @@ def test_the_place_is_the_innermost_of_the_program():
     assert not [line for line in stack.lines() if line.startswith(FOLDER)]
 
 
+def test_a_function_that_has_returned_is_told_and_is_no_place():
+    stack = outer()
+    after = stack.after(inner)
+    assert after.lines() == [*stack.lines(), f"{__file__}:{inner.__code__.co_firstlineno} in inner"]
+    assert after.place() == stack.place()
+    for library in (len, None, 7, int.from_bytes):
+        assert stack.after(library) is stack
+
+
 def test_no_local_is_kept_alive():
     class Cache:
         pass

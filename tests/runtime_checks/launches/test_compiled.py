@@ -1,6 +1,7 @@
 """Kernels that Triton has compiled for a GPU, on a machine that has none: a launch is looked at
 before anything of the GPU is asked for."""
 
+import json
 import platform
 
 import pytest
@@ -71,7 +72,9 @@ def test_a_wrong_launch_is_refused_and_a_right_one_reaches_the_driver(launch):
     found = launch(2, (3, 16))
     assert isinstance(found, Violation)
     assert found.record["check"] == "launch-index-range"
-    assert "test_compiled.py" in found.record["sites"][0]["stack"][-1]
+    *_, caller, called = found.record["sites"][0]["stack"]
+    assert caller.endswith("in launch.<locals>.launch")
+    assert called == f"{__file__}:{stored.fn.__code__.co_firstlineno} in stored"
     assert launch(3, (1, 2, 3), x=rows(2)).record["check"] == "launch-extent"
     assert "driver" in str(launch(2))
     assert status()["tool_errors"] == {}
@@ -116,3 +119,14 @@ def test_disarmed_nothing_is_looked_at(launch):
     arm("assert")
     runtime_checks.disarm()
     assert "driver" in str(launch(2, (3, 16)))
+
+
+def test_launches_are_counted_as_calls_of_the_kernel(launch, tmp_path):
+    arm("log", report=tmp_path)
+    for _ in range(3):
+        launch(2)
+    runtime_checks.dump()
+    (path,) = tmp_path.glob("calls-*")
+    (record,) = map(json.loads, path.read_text().splitlines())
+    assert (record["call"], record["count"], record["checked"]) == ("launch of stored", 3, {})
+    assert record["stack"] == [f"{__file__}:{stored.fn.__code__.co_firstlineno} in stored"]
