@@ -85,7 +85,7 @@ def hypothesis(number=1, **more):
 
 
 def judged(answer, violations=(), on=(), why="because", **more):
-    return Judged(hypothesis(**more), answer, why, tuple(violations), 3, tuple(on))
+    return Judged(hypothesis(**more), answer, (why,), tuple(violations), 3, tuple(on))
 
 
 def geometry(*slots, name="layer"):
