@@ -21,7 +21,7 @@ _WORDS: Final = {
     "element_size": ("element size", "bytes"),
     "page_size": ("page size", "tokens"),
     "memory_kind": ("memory kind", ""),
-    "overlap": ("overlap with a region before", "bytes"),
+    "overlap": ("in common with a region that begins before it", "bytes"),
 }
 # In the order of what follows from what.
 _ORDER: Final = (

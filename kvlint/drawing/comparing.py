@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from kvlint.drawing.pairing import Numbered, Pair, overlaps, pair
+from kvlint.drawing.overlaps import overlaps
+from kvlint.drawing.pairing import Numbered, Pair, pair
 from kvlint.geometry import DescriptorTable, Geometry
 
 # Of two regions that are alike otherwise, these may differ from region to region.

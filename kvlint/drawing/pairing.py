@@ -56,21 +56,6 @@ def numbered(geometry: Geometry) -> Iterator[Numbered]:
         yield Numbered(number, region)
 
 
-def overlaps(geometry: Geometry) -> dict[str, int]:
-    """Name of a region -> bytes of it that a region which begins before it, or with it, has too;
-    memory is told apart by kind and device."""
-    found: dict[str, int] = {}
-    ends: dict[tuple[str, int], int] = {}
-    for region in sorted(geometry.regions, key=lambda r: (r.address, -r.length)):
-        memory = (region.memory_kind, region.device)
-        end = region.address + region.length
-        shared = min(end, ends.get(memory, 0)) - region.address
-        if shared > 0:
-            found[region.name] = shared
-        ends[memory] = max(end, ends.get(memory, 0))
-    return found
-
-
 def pair(one: Geometry, two: Geometry) -> list[Pair]:
     """By name; what is left, by list, layer and role, where these are of one region on each side.
     In the order of the first; what only the second has stands after what it follows there."""

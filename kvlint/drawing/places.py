@@ -30,11 +30,13 @@ class IndexSet:
             p; all others are i * S + p
     counts  descriptors that the list has for each region; where they are more than the region's
             slots, they go on beyond it
+    group   means the slots of these regions only; None: of all
     """
 
     slots: tuple[int, ...]
     stride: Way = "first"
     counts: Way = "own"
+    group: str | None = None
 
 
 class Fate(StrEnum):
@@ -98,7 +100,8 @@ def starts_by(way: Way, regions: Sequence[Region]) -> list[int]:
 
 
 class List:
-    """One list of a geometry, and an index set on it."""
+    """One list of a geometry, and an index set on it; `meant`: the numbers of the regions whose
+    slots it means."""
 
     def __init__(self, geometry: Geometry, name: str, index_set: IndexSet) -> None:
         self.name, self.index_set = name, index_set
@@ -106,6 +109,8 @@ class List:
         self.counts = counts_by(index_set.counts, self.regions)
         self.starts = starts_by(index_set.counts, self.regions)
         self.taken = starts_by(index_set.stride, self.regions)
+        group = index_set.group
+        self.meant = [at for at, r in enumerate(self.regions) if group in (None, r.group)]
         self._memory = _Memory(geometry)
 
     def __len__(self) -> int:
@@ -114,7 +119,8 @@ class List:
 
     def places(self) -> Iterator[Place]:
         """Region by region, in the order of the set's slots."""
-        for number_, region in enumerate(self.regions):
+        for number_ in self.meant:
+            region = self.regions[number_]
             for slot in self.index_set.slots:
                 yield self.place(number_, region, slot)
 

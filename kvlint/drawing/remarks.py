@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kvlint.drawing.pairing import numbered
+from kvlint.drawing.overlaps import shared
 from kvlint.drawing.words import count, fit, number, spans
 from kvlint.geometry import DescriptorTable, Geometry, Region
 
@@ -72,21 +72,16 @@ def _within(name: str, regions: Sequence[Region]) -> Iterator[str]:
 
 
 def _overlaps(geometry: Geometry) -> Iterator[str]:
-    """Each region that shares bytes with one that begins before it."""
-    reach: dict[tuple[str, int], tuple[int, str]] = {}
-    for at in sorted(numbered(geometry), key=lambda n: (n.region.address, -n.region.length)):
-        region = at.region
-        memory, end = (region.memory_kind, region.device), region.address + region.length
-        called = f"{region.list} region {at.number} {fit(region.name, _NAME)!r}"
-        before, whose = reach.get(memory, (0, ""))
-        if (shared := min(end, before) - region.address) > 0:
-            yield f"{whose} and {called} overlap by {count(shared, 'byte')}"
-        if end > before:
-            reach[memory] = end, called
+    for each in shared(geometry):
+        both = " and ".join(
+            f"{at.region.list} region {at.number} {fit(at.region.name, _NAME)!r}"
+            for at in (each.one, each.two)
+        )
+        yield f"{both} have {count(each.bytes, 'byte')} in common"
 
 
 def _few(lines: Iterator[str]) -> Iterator[str]:
     found = list(lines)
     yield from found[:_MOST]
     if len(found) > _MOST:
-        yield f"{count(len(found) - _MOST, 'overlap')} more"
+        yield f"{number(len(found) - _MOST)} more have bytes in common"

@@ -17,7 +17,8 @@ def lines(of: List, paint: Paint, most: int = MOST) -> Iterator[str]:
     """How the indices are made, and for each region and slot where they go; what is right in
     several regions in one line."""
     index_set = of.index_set
-    yield f"slots {spans(sorted(index_set.slots))} of every region of list {of.name}"
+    group = "" if index_set.group is None else f", group {index_set.group}"
+    yield f"slots {spans(sorted(index_set.slots))} of every region of list {of.name}{group}"
     yield f"  index of region i, slot p: {formula(of)}"
     yield f"  descriptors for region i: {counts(of)}; {number(len(of))} in all"
     found = list(of.places())
@@ -102,6 +103,7 @@ def data(of: List) -> dict[str, Any]:
         "slots": index_set.slots,
         "stride": index_set.stride,
         "counts": index_set.counts,
+        "group": index_set.group,
         "descriptors": len(of),
         "places": [_data(place) for place in of.places()],
     }

@@ -10,7 +10,8 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Final
 
-from kvlint.drawing.pairing import Numbered, Pair, fields_of, numbered, overlaps, pair
+from kvlint.drawing.overlaps import overlaps
+from kvlint.drawing.pairing import Numbered, Pair, fields_of, numbered, pair
 from kvlint.drawing.words import spans
 from kvlint.geometry import DescriptorTable, Geometry, Region
 
@@ -53,7 +54,7 @@ class Lane:
     members  the regions; those of one lane differ in name, address and layer only
     starts   descriptors of the list before each of them
     marks    of the first, in the order of slots; those of the others are alike
-    overlap  bytes of each that a region which begins before it has, too
+    overlap  bytes that each has in common with a region that begins before it
     """
 
     members: tuple[Numbered, ...]

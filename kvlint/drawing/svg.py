@@ -136,7 +136,11 @@ def _legend(root: Element, what: Scene, width: float, y: float) -> float:
         for form, words, found in (
             ("kvg-tail", "bytes that are no slot", any(lane.tail for lane in lanes)),
             ("kvg-moved", "what is moved of a slot", any(map(_padded, lanes))),
-            ("kvg-both", "bytes of two slots, or two regions", any(map(_shared, lanes))),
+            (
+                "kvg-both",
+                "bytes that two slots, or two regions, have in common",
+                any(map(_shared, lanes)),
+            ),
         )
         if found
     ]

@@ -44,7 +44,7 @@ def boxes(
     # Where two reach one slot, the one that was not meant to is told.
     hits = {place.hit[:2]: place for place in (*places, *wrong) if place.hit}
     concerned = {place.region for place in wrong} | {p.hit[0] for p in wrong if p.hit}
-    right = [at for at in range(len(of.regions)) if at not in concerned]
+    right = [at for at in of.meant if at not in concerned]
     if right:
         words = f"{'region' if len(right) == 1 else 'regions'} {spans(right)}: every slot right"
         text(root, "kvg-quiet", MARGIN, y + 10, words, size=11, room=width - 2 * MARGIN)

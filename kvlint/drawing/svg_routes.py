@@ -17,6 +17,7 @@ def routes(root: Element, of: List, title: str, label: float, width: float, y: f
     room = width - 2 * MARGIN
     shape(root, "line", "kvg-rule", x1=MARGIN, x2=width - MARGIN, y1=y, y2=y)
     slots = f"slots {spans(sorted(of.index_set.slots))} of list {of.name}"
+    slots += "" if of.index_set.group is None else f", group {of.index_set.group}"
     head = f"{slots}{f', {title}' if title else ''}: {number(right)} of {number(len(places))}"
     text(root, "kvg-head", MARGIN, y + 20, f"{head} indices right", size=13, room=room)
     lines = (

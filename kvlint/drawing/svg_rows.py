@@ -137,8 +137,13 @@ def _region(
         end = region.length * per_byte - width
         shape(group, "rect", "kvg-tail", x=x + width, y=y + 3, width=end, height=BAR)
     if lane.overlap:
-        both = lane.overlap * per_byte
-        shape(group, "rect", "kvg-both", x=x, y=y + 3, width=both, height=BAR)
+        shape(group, "rect", "kvg-both", x=x, y=y + 3, width=width, height=BAR)
+    if region.transfer_length < region.stride and region.stride * per_byte >= _NEAR:
+        # Slots so wide are a few hundred at most.
+        moved = region.transfer_length * per_byte
+        lefts = [x + slot * region.stride * per_byte for slot in range(region.slots)]
+        path = "".join(f"M{left:.2f} {plain(y + 7)}h{moved:.2f}v8h{-moved:.2f}z" for left in lefts)
+        shape(group, "path", "kvg-moved", d=path)
     step = tick(region.stride * per_byte)
     if step and region.slots > step:
         at = range(step, region.slots, step)
@@ -203,7 +208,7 @@ def _words(lane: Lane, step: int) -> str:
     if lane.tail:
         parts.append(f"tail {size(lane.tail)}")
     if lane.overlap:
-        parts.append(f"overlap {size(lane.overlap)}")
+        parts.append(f"shares {size(lane.overlap)}")
     return " · ".join(parts)
 
 
@@ -215,5 +220,5 @@ def tip(lane: Lane) -> str:
     if lane.tail:
         words += f", {count(lane.tail, 'byte')} after the last"
     if lane.overlap:
-        words += f", {count(lane.overlap, 'byte')} of another region, too"
+        words += f", {count(lane.overlap, 'byte')} in common with a region that begins before it"
     return f"{words}; {count(region.length, 'byte')} in all"

@@ -52,7 +52,7 @@ class _Drawing:
         self.what, self.signs, self.paint = what, signs, paint
         self.lettered = len(what.titles) > 1
         rows = what.rows
-        self.numbers = max((len(spans(row.first.numbers)) for row in rows), default=0)
+        self.numbers = max((len(_numbers(row)) for row in rows), default=0)
         labels = [self._label(row) for row in rows]
         shapes = [shape(lane) for row in rows for lane in row.lanes if lane]
         left = 2 + (3 if self.lettered else 0)
@@ -124,7 +124,7 @@ class _Drawing:
         return [(f"{letter}  ", lane) for letter, lane in zip("AB", row.lanes, strict=True) if lane]
 
     def _label(self, row: Row) -> str:
-        return f"{spans(row.first.numbers):<{self.numbers}} {row.first.label}"
+        return f"{_numbers(row):<{self.numbers}} {row.first.label}"
 
     def _bar(self, lane: Lane) -> tuple[str, int]:
         """The bar, and how many columns it takes."""
@@ -151,6 +151,11 @@ class _Drawing:
             self.paint(self.signs.of(at[n]), _STYLES[at[n]]) if n in at else " "
             for n in range(max(at) + 1)
         )
+
+
+def _numbers(row: Row) -> str:
+    """Of both sides, where they differ."""
+    return " | ".join(dict.fromkeys(spans(lane.numbers) for lane in row.lanes if lane))
 
 
 def shape(lane: Lane) -> str:

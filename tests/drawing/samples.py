@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from kvlint.geometry import Geometry, Region
@@ -48,6 +49,9 @@ def of_0_5_21() -> Geometry:
 def of_0_5_22_in_bf16() -> Geometry:
     return dsv4(164, INDEX_BF16, "sglang 0.5.22")
 
+
+# Whatever else runs on the machine.
+UNHURRIED = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 _text = st.one_of(
     st.sampled_from(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kvlint.drawing.places import Fate, IndexSet, List, Under, goes, marks, says
 from kvlint.drawing.scene import Kind
 from kvlint.geometry import DescriptorTable, Geometry
-from tests.drawing.samples import C128, INDEX, apart, odd_geometries, of_0_5_21, region
+from tests.drawing.samples import C128, INDEX, UNHURRIED, apart, odd_geometries, of_0_5_21, region
 
 SLOTS = (5, 6, 7, 100)
 
@@ -89,6 +89,7 @@ def test_what_is_marked():
 _ways = st.one_of(st.sampled_from(["own", "first", "least"]), st.integers(1, 50))
 
 
+@UNHURRIED
 @given(odd_geometries(), st.sets(st.integers(0, 1 << 20), max_size=5), _ways, _ways)
 def test_right_is_what_the_descriptor_table_has_at_that_index(geometry, slots, stride, counts):
     for name in {one.list for one in geometry.regions}:

@@ -5,7 +5,14 @@ from hypothesis import given
 from kvlint.drawing.places import IndexSet, List, marks
 from kvlint.drawing.scene import MOST_ROWS, Kind, Mark, scene
 from kvlint.geometry import Geometry
-from tests.drawing.samples import apart, odd_geometries, of_0_5_21, of_0_5_22_in_bf16, region
+from tests.drawing.samples import (
+    UNHURRIED,
+    apart,
+    odd_geometries,
+    of_0_5_21,
+    of_0_5_22_in_bf16,
+    region,
+)
 
 
 def layers(count, slots=164, *roles, stride=8_448):
@@ -92,6 +99,7 @@ def test_bytes_after_the_last_slot_are_no_slot():
     ]
 
 
+@UNHURRIED
 @given(odd_geometries(), odd_geometries())
 def test_every_region_of_both_sides_is_in_exactly_one_row(one, two):
     drawn = scene(one, two, unfolded=0)

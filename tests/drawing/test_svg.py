@@ -4,7 +4,7 @@ from itertools import combinations
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kvlint.drawing import svg
@@ -14,6 +14,7 @@ from kvlint.drawing.shapes import width_of
 from kvlint.drawing.svg_rows import tick
 from kvlint.geometry import Geometry
 from tests.drawing.samples import (
+    UNHURRIED,
     apart,
     odd_geometries,
     of_0_5_21,
@@ -166,7 +167,7 @@ def test_no_region_is_a_picture_as_well():
     assert "no regions" in shown(svg.layout(Geometry(())))
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=50)
+@UNHURRIED
 @given(
     odd_geometries(),
     st.none() | odd_geometries(),

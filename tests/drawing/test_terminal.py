@@ -9,7 +9,14 @@ from kvlint.drawing.places import IndexSet, List, marks
 from kvlint.drawing.scene import scene
 from kvlint.drawing.words import columns
 from kvlint.geometry import Geometry
-from tests.drawing.samples import apart, odd_geometries, of_0_5_21, of_0_5_22_in_bf16, region
+from tests.drawing.samples import (
+    UNHURRIED,
+    apart,
+    odd_geometries,
+    of_0_5_21,
+    of_0_5_22_in_bf16,
+    region,
+)
 
 
 def plain(text, style):
@@ -74,6 +81,7 @@ def test_no_region_is_said():
     assert drawn(scene(Geometry(()))) == ["no regions"]
 
 
+@UNHURRIED
 @given(odd_geometries(), st.none() | odd_geometries(), st.integers(60, 200))
 def test_rows_fit_the_width(one, two, width):
     what = scene(*([one] if two is None else [one, two]))

@@ -49,6 +49,11 @@ MOST_INDICES: Final = 1_000_000
     help="With how many descriptors for each region the list was made (default: own slots).",
 )
 @click.option(
+    "--group",
+    metavar="GROUP",
+    help="Mean the slots of this group's regions only, where the regions of a list have groups.",
+)
+@click.option(
     "--output-format",
     type=click.Choice(["text", "json"]),
     default="text",
@@ -64,6 +69,7 @@ def command(
     slots: str | None,
     stride: str | None,
     counts: str | None,
+    group: str | None,
     output_format: str,
 ) -> None:
     """Draw the regions of FILE, or of two files side by side, all to one scale.
@@ -75,7 +81,7 @@ def command(
     paths = [file] if other is None else [file, other]
     sides = [read_geometry(path) for path in paths]
     lists = _lists(sides, paths, chosen, slots)
-    sets = _index_sets(sides, lists, slots, stride, counts)
+    sets = _index_sets(sides, lists, slots, stride, counts, group)
     if output_format == "json":
         if not sets or svg:
             raise UsageError("--output-format json says where an index set goes: give --slots")
@@ -147,19 +153,24 @@ def _index_sets(
     slots: str | None,
     stride: str | None,
     counts: str | None,
+    group: str | None,
 ) -> "list[List]":
     from kvlint.drawing.places import IndexSet, List
 
     if slots is None:
-        for option, given in (("--stride", stride), ("--list", counts)):
+        for option, given in (("--stride", stride), ("--list", counts), ("--group", group)):
             if given is not None:
                 raise UsageError(f"{option} says how an index set is made: give --slots, too")
         return []
     wanted = IndexSet(
-        _slots(slots), _way("--stride", stride, "first"), _way("--list", counts, "own")
+        _slots(slots), _way("--stride", stride, "first"), _way("--list", counts, "own"), group
     )
     found = [List(side, (lists or [""])[0], wanted) for side in sides]
-    indices = sum(len(one.regions) for one in found) * len(wanted.slots)
+    for one in found:
+        if not one.meant:
+            groups = ", ".join(dict.fromkeys(r.group for r in one.regions if r.group))
+            raise UsageError(f"list {one.name} has no group {group}; there is {groups or 'none'}")
+    indices = sum(len(one.meant) for one in found) * len(wanted.slots)
     if indices > MOST_INDICES:
         raise UsageError(
             f"--slots makes {indices:,} indices here, at most {MOST_INDICES:,} are drawn"

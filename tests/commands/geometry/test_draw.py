@@ -121,6 +121,17 @@ def test_a_set_is_of_the_first_list_or_the_one_that_is_named(draw):
     assert "list kv" not in draw("several.json", "--of", "state")
 
 
+def test_a_set_may_be_of_one_group(draw, refused, tmp_path):
+    kinds = [("a", "full"), ("b", "window"), ("c", "full")]
+    regions = [region(name, 9, 64, group=group) for name, group in kinds]
+    (tmp_path / "groups.json").write_text(Geometry(tuple(regions)).to_json())
+    out = draw("groups.json", "--slots", "5", "--group", "window")
+    assert "slots 5 of every region of list kv, group window\n" in out
+    assert out.endswith("1 of 1 right, 0 wrong\n")
+    line = refused("groups.json", "--slots", "5", "--group", "none")
+    assert line == "list kv has no group none; there is full, window"
+
+
 def test_a_picture_is_a_file(draw, tmp_path):
     assert draw("a.json", "b.json", "--slots", "5", "--svg", "out.svg") == ""
     root = ElementTree.parse(tmp_path / "out.svg").getroot()
