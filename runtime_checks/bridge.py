@@ -32,6 +32,8 @@ LOOKS: Final[Mapping[str, str]] = {
     "KV401": "index-width",
     "KV404": "slot-layout",
 }
+# These are made where a value comes from, and their traces lead to its use; others the other way.
+_SOURCES: Final = frozenset({"KV101", "KV105", "KV201", "KV202"})
 
 
 class Answer(StrEnum):
@@ -90,7 +92,7 @@ class _Violated:
     """Which violations refute which hypothesis, by its number.
 
     A violation is of the functions that a hypothesis is made in; where it passes through none of
-    any hypothesis, of those that the value goes on to. Of several in one function it is of those
+    any hypothesis, of those that the value comes to. Of several in one function it is of those
     whose lines it passes through, as far as lines tell.
 
     of    the violations that refute it
@@ -125,11 +127,13 @@ class _Violated:
 
 
 def _onward(hypothesis: Hypothesis) -> Sequence[Place]:
-    """The stops of the trace that the value comes to after the hypothesis was made. That those
-    before have run does not show that it was."""
+    """Where the value of a hypothesis comes to in the end. That what is on the way has run, or
+    what came before, does not show that it was used."""
+    if hypothesis.code not in _SOURCES:
+        return ()
     made = {(place.span.path, place.definition) for place in hypothesis.places}
     stops = [(stop.span.path, stop.definition) in made for stop in hypothesis.trace]
-    return hypothesis.trace[stops.index(True) + 1 :] if True in stops else ()
+    return hypothesis.trace[-1:] if True in stops[:-1] else ()
 
 
 def _frames_of(seen: Seen) -> "list[object]":

@@ -125,7 +125,7 @@ class Around:
             rows = original(worker, *args, **kwargs)
             if worker in self._given and self._pools.policy.armed("pools"):
                 with self._pools.policy.contained("pools"):
-                    self._look_at_states(worker, rows)
+                    self._look_at_states(worker, rows, original)
             return rows
 
         return build_mamba_local
@@ -168,11 +168,11 @@ class Around:
         self._read[worker] = Read(caches, claims, lists.names, sound)
         self._declare(worker, sound)
 
-    def _look_at_states(self, worker: Any, rows: Any) -> None:
+    def _look_at_states(self, worker: Any, rows: Any, said_by: object) -> None:
         read = self._read[worker]
         states = read.states = states_of(rows, read.claims, worker, read.caches)
         pool = pool_of(states, read.caches)
-        sound = self._pools.look(pool, "_build_mamba_local", owner=worker)
+        sound = self._pools.look(pool, "_build_mamba_local", owner=worker, said_by=said_by)
         self._declare(worker, [*read.sound, *sound])
 
     def _declare(self, worker: Any, claims: Sequence[Claim]) -> None:

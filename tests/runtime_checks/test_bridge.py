@@ -1,6 +1,7 @@
 """What a run shows of a hypothesis, and what it does not."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -155,9 +156,10 @@ def test_of_several_in_one_function_it_is_those_whose_lines_it_passes_through():
 
 def test_what_the_value_goes_on_to_counts_where_no_function_of_any_is_hit():
     elsewhere = place("Worker.measure", 42)
-    source = strided(1, places=(elsewhere,), trace=(elsewhere, place()))
-    assert answer(source, violations=[wrong()])[0] is Answer.REFUTED
-    both = judged([source, strided(2)], violations=[wrong()])
+    counts = {"code": "KV105"}
+    source = strided(1, places=(elsewhere,), trace=(elsewhere, place()), **counts)
+    assert answer(source, violations=[wrong(**counts)])[0] is Answer.REFUTED
+    both = judged([source, strided(2, **counts)], violations=[wrong(**counts)])
     assert [(one.hypothesis.id, one.answer) for one in both] == [
         ("KV103-2", Answer.REFUTED),
         ("KV103-1", Answer.NOT_EXERCISED),
@@ -308,8 +310,6 @@ def test_of_what_kvlint_has_folded_only_the_lists_count_that_the_code_has_used()
 
 
 def _renamed(regions):
-    from dataclasses import replace
-
     return [replace(region, name=f"{region.name} again") for region in regions]
 
 
@@ -402,5 +402,8 @@ def test_that_the_source_of_a_value_ran_does_not_show_that_it_was_used():
     assert answer(sink, calls=[called()], violations=[wrong()], geometries={"r-1-p": BAD})[0] is (
         Answer.NOT_EXERCISED
     )
-    source = strided(places=sink.places, trace=(place("Worker.mixed", 98), place()))
-    assert answer(source, calls=[called()], geometries={"r-1-p": BAD})[0] is Answer.REFUTED
+    through = strided(places=sink.places, trace=(place("Worker.mixed", 98), place()))
+    given = {"calls": [called()], "geometries": {"r-1-p": BAD}}
+    assert answer(through, **given)[0] is Answer.NOT_EXERCISED
+    source = replace(through, code="KV101")
+    assert answer(source, **given)[0] is Answer.REFUTED
