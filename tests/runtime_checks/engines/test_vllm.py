@@ -32,9 +32,9 @@ class Listening(Pools):
         super().__init__(*args)
         self.told: list[str] = []
 
-    def tell(self, breach: Breach, call: str, agent: str = "") -> Violation | None:
+    def tell(self, breach: Breach, call: str, *given: Any, **named: Any) -> Violation | None:
         self.told.append(f"{breach.check.name}: {breach.message}")
-        return super().tell(breach, call, agent)
+        return super().tell(breach, call, *given, **named)
 
 
 class Maker:
