@@ -46,6 +46,10 @@ def lines(found: Difference, names: Sequence[str], paint: Paint) -> Iterator[str
             yield from _few(list(_only(letter, [at for at in only if at.region.list == name])))
         yield from _few([_moved(p) for p in found.moved if p.list == name])
         yield from _shifts([shift for shift in found.shifts if shift.list == name])
+        for one in found.strides:
+            if one.list == name:
+                words = f"{_right('A', one.before)}, {_right('B', one.after)}"
+                yield f"  index i * S0 + p, with the slots of region 0: {words}"
     if found.found:
         yield ""
     yield f"{count(found.same, 'region')} the same" if found.found else "no difference"
@@ -55,6 +59,7 @@ def _lists(found: Difference) -> list[str]:
     names = [changed.pairs[0].list for changed in found.changed]
     names += [at.region.list for side in found.only for at in side]
     names += [p.list for p in found.moved] + [shift.list for shift in found.shifts]
+    names += [one.list for one in found.strides]
     return list(dict.fromkeys(names))
 
 
@@ -136,6 +141,12 @@ def _shift(shift: Shift) -> str:
     return f"{where}: {number(shift.before)} -> {number(shift.after)} ({by:+,})"
 
 
+def _right(letter: str, wrong_from: int | None) -> str:
+    if wrong_from is None:
+        return f"right in {letter}"
+    return f"wrong in {letter} from region {wrong_from} on"
+
+
 def data(found: Difference, names: Sequence[str], sides: Sequence[Geometry]) -> dict[str, Any]:
     """The same for programs; each region by itself."""
     return {
@@ -167,5 +178,6 @@ def data(found: Difference, names: Sequence[str], sides: Sequence[Geometry]) -> 
             for p in found.moved
         ],
         "descriptors": [asdict(shift) for shift in found.shifts],
+        "one_stride_wrong_from": [asdict(one) for one in found.strides],
         "unchanged": found.same,
     }

@@ -7,7 +7,7 @@ from typing import Final
 
 from kvlint.drawing.overlaps import overlaps
 from kvlint.drawing.pairing import Numbered, Pair, pair
-from kvlint.geometry import DescriptorTable, Geometry
+from kvlint.geometry import DescriptorTable, Geometry, Region
 
 # Of two regions that are alike otherwise, these may differ from region to region.
 _OWN: Final = ("name", "layer")
@@ -43,11 +43,22 @@ class Shift:
 
 
 @dataclass(frozen=True, slots=True)
+class OneStride:
+    """From which region on i * S0, with the slots of region 0, is not where region i starts; None
+    where it is for all."""
+
+    list: str
+    before: int | None
+    after: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Difference:
     """
     only    regions that one side has alone
     moved   regions that stand, among those both sides have, in another place of their list
     shifts  what follows for the numbers of descriptors
+    strides what follows for indices that are made with one stride; lists that both have
     same    how many regions are the same on both sides
     """
 
@@ -55,6 +66,7 @@ class Difference:
     only: tuple[tuple[Numbered, ...], tuple[Numbered, ...]]
     moved: tuple[Pair, ...]
     shifts: tuple[Shift, ...]
+    strides: tuple[OneStride, ...]
     same: int
 
     @property
@@ -79,6 +91,7 @@ def difference(one: Geometry, two: Geometry) -> Difference:
         only=(tuple(_only(pairs, 0)), tuple(_only(pairs, 1))),
         moved=tuple(_moved(both)),
         shifts=tuple(_shifts(one, two, both)),
+        strides=tuple(_strides(one, two)),
         same=len(both) - sum(map(len, alike.values())),
     )
 
@@ -126,3 +139,18 @@ def _shifts(one: Geometry, two: Geometry, both: Sequence[Pair]) -> Iterator[Shif
                 yield Shift(name, (here, there), before.starts[here], after.starts[there])
         if len(before) != len(after):
             yield Shift(name, None, len(before), len(after))
+
+
+def wrong_from(regions: Sequence[Region]) -> int | None:
+    """The first region that does not start at i * S0, with the slots of region 0."""
+    starts = DescriptorTable(tuple(regions)).starts[: len(regions)]
+    first = regions[0].slots if regions else 0
+    return next((at for at, start in enumerate(starts) if start != at * first), None)
+
+
+def _strides(one: Geometry, two: Geometry) -> Iterator[OneStride]:
+    names = {region.list for region in two.regions}
+    for name in dict.fromkeys(region.list for region in one.regions if region.list in names):
+        before, after = (wrong_from(side.regions_of(name)) for side in (one, two))
+        if before != after:
+            yield OneStride(name, before, after)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from kvlint.drawing.comparing import wrong_from
 from kvlint.drawing.overlaps import shared
 from kvlint.drawing.words import count, fit, number, spans
 from kvlint.geometry import DescriptorTable, Geometry, Region
@@ -25,14 +26,12 @@ def remarks(geometry: Geometry) -> Iterator[str]:
 def _slots(name: str, regions: Sequence[Region]) -> Iterator[str]:
     """Where one stride for all regions goes wrong."""
     yield from _differing(name, regions, "slots", "slot count")
-    first = regions[0].slots
-    for at, start in enumerate(DescriptorTable(tuple(regions)).starts[: len(regions)]):
-        if start != at * first:
-            yield (
-                f"list {name}: index i * {number(first)} + p, with the slots of region 0, is wrong "
-                f"from region {at} on, which starts at {number(start)}, not {number(at * first)}"
-            )
-            return
+    if (at := wrong_from(regions)) is not None:
+        first, start = regions[0].slots, DescriptorTable(tuple(regions)).starts[at]
+        yield (
+            f"list {name}: index i * {number(first)} + p, with the slots of region 0, is wrong "
+            f"from region {at} on, which starts at {number(start)}, not {number(at * first)}"
+        )
 
 
 def _differing(name: str, regions: Sequence[Region], field: str, word: str) -> Iterator[str]:

@@ -32,9 +32,22 @@ def test_alike_changes_are_told_once_and_what_follows_for_the_list():
         "  descriptors before region 4: 650 -> 656 (+6)",
         "  descriptors before region 5: 938 -> 944 (+6)",
         "  descriptors in all: 1,226 -> 1,232 (+6)",
+        "  index i * S0 + p, with the slots of region 0: wrong in A from region 3 on, wrong in B "
+        "from region 5 on",
         "",
         "4 regions the same",
     ]
+
+
+def test_whether_one_stride_was_right_and_is():
+    one = apart([region("a", 4, 10), region("b", 4, 10), region("c", 4, 10)])
+    a, b, c = one.regions
+    two = Geometry((a, region("b", 3, 10, address=b.address), c))
+    line = "  index i * S0 + p, with the slots of region 0: right in A, wrong in B from region 2 on"
+    assert line in said(one, two)
+    # The last region's own slots change no start.
+    three = Geometry((a, b, region("c", 9, 10, address=c.address)))
+    assert not [told for told in said(one, three) if "S0" in told]
 
 
 def test_addresses_and_labels_are_no_difference():
@@ -74,6 +87,7 @@ def test_what_only_one_side_has_and_what_moved():
         "  descriptors before region 0 (1 in B): 0 -> 4 (+4)",
         "  descriptors before region 1 (0 in B): 4 -> 0 (-4)",
         "  descriptors in all: 17 -> 12 (-5)",
+        "  index i * S0 + p, with the slots of region 0: right in A, wrong in B from region 3 on",
         "",
         "2 regions the same",
     ]

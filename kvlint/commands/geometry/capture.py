@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 
 @click.command(
+    short_help="Write the geometry of a pool that code of yours builds.",
     epilog="Exit codes: 0 nothing wrong, 1 what the pool says of its regions is wrong, 2 wrong "
-    "usage, or code that gives no pool."
+    "usage, or code that gives no pool.",
 )
 @click.argument("target", metavar="MODULE:CALL")
 @click.option("--engine", metavar="NAME", help="Name and version to write down.")

@@ -10,8 +10,9 @@ from kvlint.commands._stdout import write
 
 
 @click.command(
+    short_help="What changed between two geometries.",
     epilog="Exit codes: 0 no difference, 1 they differ, 2 wrong usage, or a file that is no "
-    "geometry."
+    "geometry.",
 )
 @click.argument("a", metavar="A", type=click.Path(path_type=Path))
 @click.argument("b", metavar="B", type=click.Path(path_type=Path))

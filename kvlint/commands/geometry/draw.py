@@ -20,7 +20,10 @@ MOST_SLOTS: Final = 65_536
 MOST_INDICES: Final = 1_000_000
 
 
-@click.command(epilog="Exit codes: 0 drawn, 2 wrong usage, or a file that is no geometry.")
+@click.command(
+    short_help="Regions to scale, and where an index set goes.",
+    epilog="Exit codes: 0 drawn, 2 wrong usage, or a file that is no geometry.",
+)
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @click.argument("other", metavar="[FILE]", required=False, type=click.Path(path_type=Path))
 @click.option(

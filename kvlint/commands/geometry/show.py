@@ -9,7 +9,10 @@ from kvlint.commands._geometries import read_geometry
 from kvlint.commands._stdout import write
 
 
-@click.command(epilog="Exit codes: 0 shown, 2 wrong usage, or a file that is no geometry.")
+@click.command(
+    short_help="The regions of a geometry as a table.",
+    epilog="Exit codes: 0 shown, 2 wrong usage, or a file that is no geometry.",
+)
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--each", is_flag=True, help="A line for each region, also where some are alike.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text")

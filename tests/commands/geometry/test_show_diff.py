@@ -66,6 +66,7 @@ def test_diff_as_json_has_each_region_by_itself(kvlint):
         "before": 489,
         "after": 492,
     }
+    assert found["one_stride_wrong_from"] == [{"list": "kv", "before": 3, "after": 5}]
     same = kvlint("geometry", "diff", "a.json", "a.json", "--output-format", "json")
     assert (same.code, json.loads(same.out)["same"]) == (0, True)
 
