@@ -22,6 +22,7 @@ MOST_REGIONS: Final = 4
 MOST_VALUE: Final = 4
 
 _DEEPEST: Final = 32
+_LONGEST: Final = 64
 _NONE: Final[Mapping[str, int]] = MappingProxyType({})
 
 
@@ -141,7 +142,11 @@ class Relation:
             raise AssumptionError("a relation has exactly the fields left, operator and right")
         if form["operator"] not in get_args(Operator):
             raise AssumptionError(f"the operator is none of {', '.join(_TESTS)}")
-        return cls(_expression(form["left"]), form["operator"], _expression(form["right"]))
+        left, right = _expression(form["left"]), _expression(form["right"])
+        # Of longer ones values can be numbers that nobody can print.
+        if sum(1 for side in (left, right) for _ in nodes(side)) > _LONGEST:
+            raise AssumptionError(f"a relation has more than {_LONGEST} parts")
+        return cls(left, form["operator"], right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +256,11 @@ def _sides(
         raise AssumptionError(f"{relation}: divides by 0 on this list") from None
 
 
+def values(expression: Expression, regions: Sequence[Region]) -> Column:
+    """One number a region of one given list; raises as `breaks_on`."""
+    return _sides(Relation(expression, "=", expression), regions, _NONE)[1]
+
+
 def holds(
     relation: Relation, regions: Sequence[Region] | Case, unknowns: Mapping[str, int] = _NONE
 ) -> bool:
@@ -340,8 +350,7 @@ def _allowed(quantity: str, values: Column, guards: Sequence[Relation]) -> Colum
     Without it, `item length = 576` would leave a bounded space with hardly a list to try.
     """
     for guard in guards:
-        nodes = {*_nodes(guard.left), *_nodes(guard.right)}
-        kinds = {type(node) for node in nodes}
+        kinds = {type(node) for side in (guard.left, guard.right) for node in nodes(side)}
         if kinds <= {Own, Number, Product} and _mentions(guard)[0] == {quantity}:
             breaks = _search(guard)
             values = tuple(v for v in values if not breaks(Case(1, {quantity: (v,)}, {})))
@@ -351,11 +360,11 @@ def _allowed(quantity: str, values: Column, guards: Sequence[Relation]) -> Colum
 def _mentions(*relations: Relation) -> tuple[set[str], set[str], set[int]]:
     """Quantities, unknown names, and the values of what is constant."""
     sides = {side for each in relations for side in (each.left, each.right)}
-    nodes = {node for side in sides for node in _nodes(side)}
+    found = {node for side in sides for node in nodes(side)}
     return (
-        {node.quantity for node in nodes if isinstance(node, Own | Entry | Least | Most)},
-        {node.name for node in nodes if isinstance(node, Unknown)},
-        {value for node in nodes if (value := _constant(node)) is not None},
+        {node.quantity for node in found if isinstance(node, Own | Entry | Least | Most)},
+        {node.name for node in found if isinstance(node, Unknown)},
+        {value for node in found if (value := _constant(node)) is not None},
     )
 
 
@@ -366,11 +375,12 @@ def _constant(expression: Expression) -> int | None:
         return None
 
 
-def _nodes(expression: Expression) -> Iterator[Expression]:
+def nodes(expression: Expression) -> Iterator[Expression]:
+    """The expression and all that it is made of."""
     yield expression
     for part in fields(expression):
         if isinstance(child := getattr(expression, part.name), Expression):
-            yield from _nodes(child)
+            yield from nodes(child)
 
 
 def _words(expression: Expression, i: str) -> str:
@@ -400,7 +410,7 @@ def _text(expression: Expression, i: str) -> str:
             return f"{i} * S{k}"
         case Starts(Number(1)):
             return i
-        case Starts(count) if any(isinstance(node, Own | Starts) for node in _nodes(count)):
+        case Starts(count) if any(isinstance(node, Own | Starts) for node in nodes(count)):
             j = "j" if i.isdecimal() else chr(ord(i) + 1)
             return f"sum of {_operand(count, j)} over {j} < {i}"
         case Starts(count):

@@ -5,9 +5,13 @@ that breaks it. *not exercised*: this geometry has no such list, does not say th
 one that a guard never lets through.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import accumulate
+from typing import Final
 
 from kvlint.assumptions import (
     AssumptionError,
@@ -19,14 +23,19 @@ from kvlint.assumptions import (
     Relation,
     Starts,
     breaks_at,
-    holds,
+    nodes,
+    values,
 )
 from kvlint.findings import counted
-from kvlint.geometry import DescriptorTable, Geometry, Region
-from kvlint.hypotheses import Guard, Hypothesis
+from kvlint.geometry import Geometry, Region
+from kvlint.hypotheses import Hypothesis, Place
 
 # Regions of one byte an element that nobody has told more of: what lies in them is not known.
 OPAQUE = frozenset({"uint8", "torch.uint8", "int8", "torch.int8"})
+# Of lists that it holds on, so many are told.
+TOLD: Final = 4
+
+_SOME: Final = "holds for some regions and not for others; which are meant is not known"
 
 
 class Outcome(StrEnum):
@@ -83,60 +92,99 @@ class Verdict:
 
 def verdict(hypothesis: Hypothesis, geometry: Geometry) -> Verdict:
     """Decide one hypothesis on one geometry."""
-    names = dict.fromkeys(region.list for region in geometry.regions)
-    wanted = [name for name in names if name.partition(".")[0] in hypothesis.lists]
-    if not wanted:
+    lists: dict[str, list[Region]] = defaultdict(list)
+    for region in geometry.regions:
+        if region.list.partition(".")[0] in hypothesis.lists:
+            lists[region.list].append(region)
+    if not lists:
         kinds = " or ".join(hypothesis.lists) or "known"
         return Verdict(Outcome.NOT_EXERCISED, f"there is no {kinds} list")
-    found = [_on_list(hypothesis, name, geometry.regions_of(name)) for name in wanted]
-    for outcome in (Outcome.BROKEN, Outcome.HOLDS):
-        for one in found:
-            if one.outcome is outcome:
-                return one
-    return found[0]
+    found = [_on_list(hypothesis, name, regions) for name, regions in lists.items()]
+    held = [one.why for one in found if one.outcome is Outcome.HOLDS]
+    broken = next((one for one in found if one.outcome is Outcome.BROKEN), None)
+    if broken is not None and held and not hypothesis.every:
+        return Verdict(Outcome.NOT_EXERCISED, f"{held[0].partition(':')[0]} and others: {_SOME}")
+    if broken is not None:
+        return broken
+    # What a guard refuses never comes to this code; what nobody can decide may.
+    unknown = next((one.why for one in found if one.outcome is not Outcome.HOLDS), None)
+    may_come = next((one.why for one in found if one.may_come), None)
+    if held and may_come is None:
+        more = f"; {counted(len(held) - TOLD, 'list')} more" if len(held) > TOLD else ""
+        return Verdict(Outcome.HOLDS, "; ".join(held[:TOLD]) + more)
+    also = f"; holds on {held[0]}" if held else ""
+    return Verdict(Outcome.NOT_EXERCISED, f"{may_come or unknown}{also}")
 
 
-def _on_list(hypothesis: Hypothesis, name: str, regions: Sequence[Region]) -> Verdict:
-    relation = hypothesis.relation
+@dataclass(frozen=True, slots=True)
+class _OnList(Verdict):
+    """may_come  whether this list, on which nothing is decided, may come to the code"""
+
+    may_come: bool = False
+
+
+def _on_list(hypothesis: Hypothesis, name: str, regions: Sequence[Region]) -> _OnList:
+    def undecided(why: str, *, may_come: bool = True) -> _OnList:
+        return _OnList(Outcome.NOT_EXERCISED, f"{name}: {why}", may_come=may_come)
+
+    relation, settled = hypothesis.relation, hypothesis.guard
     try:
         if _hidden(relation, regions):
-            return Verdict(
-                Outcome.NOT_EXERCISED,
-                f"{name}: nothing says what elements are in these bytes",
-            )
+            return undecided("nothing says what elements are in these bytes")
         breaks = breaks_at(relation, regions)
+        by_parts = _rests_on_parts(relation, regions, broken=bool(breaks))
     except AssumptionError as error:
-        reason = str(error).removeprefix(f"{relation}: ")
-        return Verdict(Outcome.NOT_EXERCISED, f"{name}: {reason}")
-    settled = hypothesis.guard
-    if not breaks:
+        return undecided(str(error).removeprefix(f"{relation}: "))
+    if not breaks and not by_parts:
         also = f"; {settled.place} settles it" if settled else ""
-        return Verdict(Outcome.HOLDS, f"{name}: {counted(len(regions), 'region')}{also}")
-    stops = next((g for g in hypothesis.guards if _stops(g, regions)), None)
-    if stops is not None:
-        return Verdict(Outcome.NOT_EXERCISED, f"{name}: {stops.place} lets no such list through")
+        return _OnList(Outcome.HOLDS, f"{name}: {counted(len(regions), 'region')}{also}")
+    unknown: Place | None = None
+    for guard in hypothesis.guards:
+        try:
+            refused = breaks_at(guard.relation, regions) if guard.relation else {}
+        except AssumptionError:
+            unknown = guard.place
+            continue
+        if refused and guard.relation and _of_each_alone(guard.relation):
+            breaks = {i: sides for i, sides in breaks.items() if i not in refused}
+            if not breaks:
+                return undecided(f"{guard.place} lets no such region through", may_come=False)
+        elif refused:
+            return undecided(f"{guard.place} lets no such list through", may_come=False)
     if settled is not None and any(guard.relation is None for guard in hypothesis.guards):
-        return Verdict(Outcome.HOLDS, f"{name}: {settled.place} settles it")
+        return _OnList(Outcome.HOLDS, f"{name}: {settled.place} settles it")
+    if settled is not None and unknown is not None:
+        return undecided(f"what {unknown} lets through is not known here")
+    if by_parts:
+        return undecided("it depends on whether slots count that are there in part")
     if not hypothesis.every and len(breaks) < len(regions):
-        return Verdict(
-            Outcome.NOT_EXERCISED,
-            f"{name}: holds for some regions and not for others; which are meant is not known",
-        )
+        return undecided(_SOME)
     broken = _broken(relation, name, regions, breaks)
-    return Verdict(Outcome.BROKEN, str(broken), broken)
+    return _OnList(Outcome.BROKEN, str(broken), broken)
 
 
-def _stops(guard: Guard, regions: Sequence[Region]) -> bool:
-    """Whether a guard refuses this list."""
-    try:
-        return guard.relation is not None and not holds(guard.relation, regions)
-    except AssumptionError:
+def _rests_on_parts(relation: Relation, regions: Sequence[Region], *, broken: bool) -> bool:
+    """Whether it makes a difference to count slots as most code does, region length // item length:
+    where less than an item is moved of each slot, the last one may be shorter."""
+    if not any(getattr(node, "quantity", None) == "slots" for node in _parts(relation)):
         return False
+    whole = [replace(region, transfer_length=region.stride) for region in regions]
+    return bool(breaks_at(relation, whole)) != broken
+
+
+def _of_each_alone(relation: Relation) -> bool:
+    """Whether it speaks of each region for itself: then it keeps regions away, not lists."""
+    return not any(isinstance(node, Entry | Least | Most | Starts) for node in _parts(relation))
 
 
 def _hidden(relation: Relation, regions: Sequence[Region]) -> bool:
-    about = {getattr(side, "quantity", None) for side in (relation.left, relation.right)}
-    return "element size" in about and all(region.dtype in OPAQUE for region in regions)
+    about = {getattr(node, "quantity", None) for node in _parts(relation)}
+    return "element size" in about and any(region.dtype in OPAQUE for region in regions)
+
+
+def _parts(relation: Relation) -> Iterator[Expression]:
+    yield from nodes(relation.left)
+    yield from nodes(relation.right)
 
 
 def _broken(
@@ -145,52 +193,59 @@ def _broken(
     regions: Sequence[Region],
     breaks: Mapping[int, tuple[int, int]],
 ) -> Broken:
-    number, (left, right) = next(iter(breaks.items()))
-    region = regions[number]
+    number = next(iter(breaks))
     slot: int | None = None
     byte: int | None = None
-    if isinstance(relation.left, Starts) or isinstance(relation.right, Starts):
-        slot, byte = 0, 0
-        by = _index(regions, number, left, right)
+    if isinstance(relation.left, Starts):
+        # Nothing of a region without slots can go wrong.
+        number = next((i for i in breaks if regions[i].slots), number)
+        if regions[number].slots:
+            slot, byte = 0, 0
+        by = _index(relation.left, regions, *breaks[number])
     else:
-        own, other = _own_and_other(relation, left, right)
+        region = regions[number]
+        own, other = _own_and_other(relation, *breaks[number])
         match _quantity(relation):
             case "slots":
                 slot = min(own, other)
                 byte = slot * region.stride
-                by = _slots(region, own, other, relation)
-            case "item length":
+                by = _slots(region, own, other)
+            case "item length" if region.slots > 1:
                 slot, byte = 1, region.stride
                 by = (
                     f"slots lie {own:,} bytes apart, taken is {other:,}: slot p is looked for "
                     f"{abs(own - other):,} * p bytes {'early' if other < own else 'late'}"
                 )
-            case "transfer length":
+            case "item length" | "transfer length" as quantity if region.slots:
                 slot, byte = 0, min(own, other)
-                by = f"{own:,} bytes of a slot are moved, taken is {other:,}"
+                moved = "are moved" if quantity == "transfer length" else "are its one item"
+                by = f"{own:,} bytes of a slot {moved}, taken is {other:,}"
             case quantity:
                 by = f"{quantity or 'its value'} is {own:,}, taken is {other:,}"
+    region, (left, right) = regions[number], breaks[number]
     return Broken(name, number, region.name, region.layer, slot, byte, left, right, by, len(breaks))
 
 
-def _index(regions: Sequence[Region], number: int, left: int, right: int) -> str:
-    """Where the index of a region's slot 0 goes instead; `left` is where the region starts."""
-    table = DescriptorTable(tuple(regions))
+def _index(start: Starts, regions: Sequence[Region], left: int, right: int) -> str:
+    """Where the index of a region's slot 0 goes instead, in a list that begins each region at
+    `start`; `left` is where this one begins."""
     off = f"{abs(right - left):,} {'too far' if right > left else 'short'}"
-    starts = f"index {right:,} is taken for its slot 0, which is {left:,}: {off}"
-    if left != table.starts[number]:
-        return starts
-    if right >= len(table):
-        return f"{starts}, beyond the list of {len(table):,} descriptors"
-    hit, slot = table.locate(right)
+    says = f"index {right:,} is taken for its slot 0, which is {left:,}: {off}"
+    begins = list(accumulate(values(start.count, regions), initial=0))
+    if right >= begins[-1]:
+        return f"{says}, beyond the list of {begins[-1]:,} descriptors"
+    hit = bisect_right(begins, right) - 1
+    if right < 0 or begins != sorted(begins):
+        return says
+    slot = right - begins[hit]
     byte = slot * regions[hit].stride
-    return f"{starts}, slot {slot} (byte {byte:,}) of region {hit} {regions[hit].name!r}"
+    return f"{says}, slot {slot} (byte {byte:,}) of region {hit} {regions[hit].name!r}"
 
 
-def _slots(region: Region, own: int, other: int, relation: Relation) -> str:
+def _slots(region: Region, own: int, other: int) -> str:
     if other <= own:
         return f"it has {own:,} slots, taken are {other:,}: {own - other:,} are left out"
-    past = other * region.stride - region.length
+    past = (other - 1) * region.stride + region.transfer_length - region.length
     beyond = f", {past:,} bytes past its end" if past > 0 else ""
     return f"it has {own:,} slots, taken are {other:,}: {other - own:,} too many{beyond}"
 

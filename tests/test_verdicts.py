@@ -14,12 +14,13 @@ from kvlint.assumptions import (
     Unknown,
 )
 from kvlint.findings import Span, Status
-from kvlint.geometry import DescriptorTable, Geometry, Region
+from kvlint.geometry import Geometry, Region
 from kvlint.hypotheses import Guard, Place
 from kvlint.verdicts import Outcome, verdict
 from tests.test_hypotheses import one
 
 STRIDED = Relation(Starts(Own("slots")), "=", Starts(Entry("slots", 0)))
+LIST_BY_LEAST = Relation(Starts(Least("slots")), "=", Starts(Entry("slots", 0)))
 BY_LEAST = Relation(Starts(Own("slots")), "=", Starts(Least("slots")))
 SAME_SLOTS = Relation(Entry("slots", 0), "=", Own("slots"))
 ENOUGH_SLOTS = Relation(Entry("slots", 0), "<=", Own("slots"))
@@ -184,19 +185,167 @@ def test_regions_of_bytes_do_not_say_their_elements():
     assert found.outcome is Outcome.NOT_EXERCISED
 
 
-@given(st.lists(st.integers(0, 9), min_size=1, max_size=7))
-def test_a_broken_stride_names_the_slot_that_the_table_has_there(slots):
-    of = geometry(*slots)
-    found = verdict(one(relation=STRIDED), of)
-    table = DescriptorTable(of.regions)
-    wrong = [i for i, start in enumerate(table.starts[:-1]) if start != i * slots[0]]
-    if not wrong:
-        assert found.outcome is Outcome.HOLDS
+@st.composite
+def laid_out(draw):
+    """Regions in one memory, with room between them."""
+    regions, at = [], 0
+    for number in range(draw(st.integers(1, 6))):
+        stride = draw(st.integers(1, 6))
+        moved = draw(st.integers(1, stride))
+        length = draw(st.integers(0, 30))
+        at += draw(st.integers(0, 3))
+        regions.append(
+            region(number, 0, stride, address=at, transfer_length=moved, length=length, list="kv")
+        )
+        at += length
+    return Geometry(tuple(regions))
+
+
+def descriptors(regions, counts):
+    """(region, slot, first byte) of each, as a list of so many for each region has them."""
+    return [
+        (i, p, regions[i].address + p * regions[i].stride)
+        for i, count in enumerate(counts)
+        for p in range(count)
+    ]
+
+
+@given(laid_out(), st.sampled_from(["own", "least"]))
+def test_a_broken_stride_is_told_where_the_first_page_goes_elsewhere(of, built):
+    """Bytes are named by their address, so that what an index brings is known."""
+    regions = of.regions
+    own = [one.slots for one in regions]
+    counts = own if built == "own" else [min(own)] * len(own)
+    found = verdict(one(relation=STRIDED if built == "own" else LIST_BY_LEAST), of)
+    table = descriptors(regions, counts)
+    starts = [sum(counts[:i]) for i in range(len(counts))]
+    wrong = [i for i, start in enumerate(starts) if start != i * own[0]]
+    in_part = [one.length // one.stride for one in regions]
+    if in_part != own and found.outcome is Outcome.NOT_EXERCISED:
+        assert "in part" in found.why
         return
-    first = wrong[0]
+    assert found.outcome is (Outcome.BROKEN if wrong else Outcome.HOLDS)
+    if not wrong:
+        return
+    first = next((i for i in wrong if own[i]), wrong[0])
     assert (found.broken.region, found.broken.regions) == (first, len(wrong))
-    if first * slots[0] < len(table):
-        hit, slot = table.locate(first * slots[0])
-        assert f"slot {slot} (byte {slot * 256:,}) of region {hit} " in found.why
+    assert found.broken.slot == (0 if own[first] else None)
+    if first * own[0] < len(table):
+        hit, slot, byte = table[first * own[0]]
+        offset = byte - regions[hit].address
+        assert f"slot {slot} (byte {offset:,}) of region {hit} " in found.why
     else:
         assert f"beyond the list of {len(table)} descriptors" in found.why
+
+
+@given(laid_out())
+def test_one_count_is_told_with_the_first_descriptor_and_the_last_byte_that_are_outside(of):
+    regions = of.regions
+    found = verdict(one(relation=ENOUGH_SLOTS), of)
+    moved = descriptors(regions, [regions[0].slots] * len(regions))
+    outside = [
+        (i, p, begin + regions[i].transfer_length - regions[i].address - regions[i].length)
+        for i, p, begin in moved
+        if begin + regions[i].transfer_length > regions[i].address + regions[i].length
+    ]
+    if "in part" in found.why:
+        assert any(one.length // one.stride != one.slots for one in regions)
+        return
+    assert found.outcome is (Outcome.BROKEN if outside else Outcome.HOLDS)
+    if outside:
+        first, slot, _ = outside[0]
+        past = max(past for i, _, past in outside if i == first)
+        assert (found.broken.region, found.broken.slot) == (first, slot)
+        assert found.broken.byte == slot * regions[first].stride
+        assert f", {past:,} bytes past its end" in found.why
+        assert found.broken.regions == len({i for i, _, _ in outside})
+
+
+@given(laid_out())
+def test_one_item_length_is_told_with_the_first_slot_that_is_looked_for_elsewhere(of):
+    regions = of.regions
+    found = verdict(one(relation=SAME_ITEMS), of)
+    elsewhere = [
+        (i, p, p * (regions[0].stride - one.stride))
+        for i, one in enumerate(regions)
+        for p in range(one.slots)
+        if p * regions[0].stride != p * one.stride
+    ]
+    if elsewhere and found.broken.slot == 1:
+        first, slot, off = next(each for each in elsewhere if each[0] == found.broken.region)
+        assert (slot, found.broken.byte) == (1, regions[first].stride)
+        way = "late" if off > 0 else "early"
+        assert f"slot p is looked for {abs(off):,} * p bytes {way}" in found.why
+    assert (found.outcome is Outcome.HOLDS) == (len({one.stride for one in regions}) == 1)
+
+
+@given(laid_out())
+def test_a_length_that_is_taken_for_a_stride_is_told_with_a_region_that_has_a_next_slot(of):
+    relation = Relation(Own("transfer length"), "=", Own("item length"))
+    several = Guard(Relation(Number(2), "<=", Own("slots")), WHERE)
+    found = verdict(one(relation=relation, guards=(several,)), of)
+    wrong = [
+        i for i, one in enumerate(of.regions) if one.transfer_length < one.stride and one.slots > 1
+    ]
+    assert (found.outcome is Outcome.BROKEN) == bool(wrong)
+    if wrong:
+        assert (found.broken.region, found.broken.regions) == (wrong[0], len(wrong))
+
+
+def test_what_one_place_measures_may_be_of_either_list():
+    of_two = [region(i, 4, dtype="bfloat16", element_size=2) for i in range(2)]
+    of_one = [region(i + 2, 4, list="kv.draft", dtype="float8", element_size=1) for i in range(2)]
+    found = verdict(two_bytes(), Geometry((*of_two, *of_one)))
+    assert found.outcome is Outcome.NOT_EXERCISED
+    assert found.why.endswith("which are meant is not known")
+
+
+def test_bytes_beside_elements_leave_open_what_is_meant():
+    regions = (
+        region(0, 4, dtype="float8_e4m3fn", element_size=1),
+        region(1, 4, dtype="uint8", element_size=1),
+    )
+    one_byte = one(relation=Relation(Own("element size"), "=", Number(1)), every=False)
+    assert verdict(one_byte, Geometry(regions)).outcome is Outcome.NOT_EXERCISED
+
+
+def test_it_does_not_hold_where_one_list_of_its_kind_cannot_be_decided():
+    relation = Relation(Own("page size"), "=", Entry("page size", 0))
+    known = region(0, 4, page_size=64)
+    found = verdict(one(relation=relation), Geometry((known, region(1, 4, list="kv.draft"))))
+    assert (found.outcome, found.why) == (
+        Outcome.NOT_EXERCISED,
+        "kv.draft: nothing says what 'page size' is here; holds on kv: 1 region",
+    )
+
+
+def test_a_list_that_a_guard_refuses_takes_nothing_from_what_holds_on_others():
+    uniform = Guard(Relation(Own("slots"), "=", Entry("slots", 0)), WHERE)
+    others = [region(i + 2, n, list="kv.draft") for i, n in enumerate((3, 2, 2))]
+    found = verdict(settled(STRIDED, uniform), Geometry((region(0, 2), region(1, 2), *others)))
+    assert found.outcome is Outcome.HOLDS
+
+
+def test_a_guard_that_nobody_can_decide_here_leaves_it_open():
+    same_pages = Guard(Relation(Own("page size"), "=", Entry("page size", 0)), WHERE)
+    found = verdict(settled(SAME_SLOTS, same_pages), DSV4)
+    assert (found.outcome, found.why) == (
+        Outcome.NOT_EXERCISED,
+        "kv: what pool.py:88 lets through is not known here",
+    )
+
+
+def test_slots_that_are_there_in_part_are_counted_by_some_code_and_not_by_other():
+    """3 slots each; region length // item length is 3, 2, 3."""
+    tail = {"transfer_length": 100, "length": 2 * 256 + 100}
+    regions = (region(0, 3), region(1, 3, **tail), region(2, 3))
+    found = verdict(one(relation=STRIDED), Geometry(regions))
+    assert found.outcome is Outcome.NOT_EXERCISED
+    assert "slots count that are there in part" in found.why
+
+
+def test_many_lists_are_grouped_once_and_told_shortly():
+    regions = [region(i, 2, list=f"kv.{i}") for i in range(20_000)]
+    found = verdict(one(relation=STRIDED), Geometry(tuple(regions)))
+    assert found.outcome is Outcome.HOLDS
+    assert found.why.endswith("kv.3: 1 region; 19996 lists more")

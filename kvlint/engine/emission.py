@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import kvlint
-from kvlint.assumptions import Entry, Expression, Least, Most, Own, Relation, Starts
-from kvlint.findings import Confidence, Finding, Report, Span, Status, Step
+from kvlint.assumptions import Entry, Least, Most, Own, Relation, Starts, nodes
+from kvlint.findings import Confidence, Finding, Given, Report, Span, Status, Step
 from kvlint.hypotheses import Assumptions, Guard, Hypothesis, Place
 from kvlint.tree import Tree, decode
 
@@ -56,12 +56,22 @@ def _hypothesis(
         settle=least.settle,
         places=tuple(definitions.place(finding.span, finding.label) for finding in findings),
         trace=tuple(definitions.step(step) for step in least.trace),
-        guards=tuple(Guard(one.relation, definitions.step(one.step)) for one in least.given),
+        guards=tuple(
+            Guard(one.relation, definitions.step(one.step)) for one in _in_force(least, findings)
+        ),
         counterexample=None if least.counterexample is None else str(least.counterexample),
         holds_today=least.holds_today,
         unresolved=least.unresolved,
         silenced_by=answered[0] if all(answered) else None,
     )
+
+
+def _in_force(least: Finding, findings: list[Finding]) -> Iterator[Given]:
+    """What is enforced wherever it is not settled: what guards one place keeps nothing from
+    another."""
+    unsettled = [f for f in findings if f.status is not Status.GUARDED] or [least]
+    enforced = [{given.relation for given in f.given} for f in unsettled]
+    return (given for given in least.given if all(given.relation in some for some in enforced))
 
 
 def _settled(finding: Finding) -> tuple[int, int]:
@@ -78,16 +88,9 @@ def _kind(finding: Finding) -> str:
 def _of_every_region(relation: Relation) -> bool:
     """Not where the region's own value meets a constant: that speaks of the tensors which one
     place measures."""
-    nodes = [*_nodes(relation.left), *_nodes(relation.right)]
-    several = any(isinstance(node, Entry | Least | Most | Starts) for node in nodes)
-    return several or sum(isinstance(node, Own) for node in nodes) > 1
-
-
-def _nodes(expression: Expression) -> Iterator[Expression]:
-    yield expression
-    for name in ("left", "right", "count"):
-        if (part := getattr(expression, name, None)) is not None:
-            yield from _nodes(part)
+    parts = [*nodes(relation.left), *nodes(relation.right)]
+    several = any(isinstance(node, Entry | Least | Most | Starts) for node in parts)
+    return several or sum(isinstance(node, Own) for node in parts) > 1
 
 
 @dataclass(slots=True)

@@ -4,10 +4,21 @@ from pathlib import Path
 
 import pytest
 
+from kvlint.assumptions import Entry, Number, Own, Relation
 from kvlint.engine.check import check
 from kvlint.engine.emission import assumptions
 from kvlint.engine.registry import all_rules
-from kvlint.findings import Status
+from kvlint.findings import (
+    Claim,
+    Confidence,
+    Given,
+    Report,
+    Severity,
+    Span,
+    Status,
+    Step,
+    decide,
+)
 from kvlint.hypotheses import Assumptions
 from kvlint.tree import Tree
 
@@ -112,3 +123,30 @@ def test_a_nested_function_is_named_as_python_names_it(tmp_path):
     _, found = emitted(tmp_path)
     (only,) = found.hypotheses
     assert only.places[0].definition == "Sender.register.<locals>.rows"
+
+
+def test_what_guards_one_place_keeps_nothing_from_another(tmp_path):
+    """Each place is unsettled: one behind a check that is not enough, the other behind none."""
+    (tmp_path / "a.py").write_text("first\nsecond\n")
+    few = Relation(Own("slots"), "<=", Number(2))
+
+    def finding(line, *given):
+        span = Span("a.py", line, 1, line, 5)
+        claim = Claim(
+            code="KV102",
+            relation=Relation(Own("slots"), "=", Entry("slots", 0)),
+            at=span,
+            scope="a.py::send",
+            subject="kv",
+            message="",
+            label="",
+            settle="",
+            given=given,
+        )
+        return decide(claim, "a-name", Severity.ERROR, Confidence.HIGH)
+
+    checked = finding(1, Given(few, Step(Span("a.py", 1, 1, 1, 5), "few")))
+    for findings, guards in (((checked,), [few]), ((checked, finding(2)), [])):
+        report = Report(findings=findings)
+        (only,) = assumptions(report, Tree(tmp_path)).hypotheses
+        assert [guard.relation for guard in only.guards] == guards
