@@ -39,7 +39,8 @@ def lines(found: Difference, names: Sequence[str], paint: Paint) -> Iterator[str
         yield f"{paint(letter, 'bold')}  {name}"
     for name in _lists(found):
         yield ""
-        yield paint(f"list {name}", "bold")
+        theirs = found.called.get(name)
+        yield paint(f"list {name}{f', {theirs} in B' if theirs else ''}", "bold")
         changed = [one for one in found.changed if one.pairs[0].list == name]
         yield from _few([f"{_who(one)}: {_changes(one)}" for one in changed])
         for letter, only in zip("AB", found.only, strict=True):
@@ -50,6 +51,9 @@ def lines(found: Difference, names: Sequence[str], paint: Paint) -> Iterator[str
             if one.list == name:
                 words = f"{_right('A', one.before)}, {_right('B', one.after)}"
                 yield f"  index i * S0 + p, with the slots of region 0: {words}"
+    for ours, theirs in found.called.items():
+        if ours not in _lists(found):
+            yield f"list {ours} is called {theirs} in B"
     if found.found:
         yield ""
     yield f"{count(found.same, 'region')} the same" if found.found else "no difference"
@@ -180,4 +184,5 @@ def data(found: Difference, names: Sequence[str], sides: Sequence[Geometry]) -> 
         "descriptors": [asdict(shift) for shift in found.shifts],
         "one_stride_wrong_from": [asdict(one) for one in found.strides],
         "unchanged": found.same,
+        "called_otherwise_in_the_second": dict(found.called),
     }

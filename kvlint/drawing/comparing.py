@@ -1,12 +1,12 @@
 """What differs between two geometries, with both values, and what follows for their lists."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
 from kvlint.drawing.overlaps import overlaps
-from kvlint.drawing.pairing import Numbered, Pair, pair
+from kvlint.drawing.pairing import Numbered, Pair, aligned, pair
 from kvlint.geometry import DescriptorTable, Geometry, Region
 
 # Of two regions that are alike otherwise, these may differ from region to region.
@@ -24,8 +24,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Regions of one list that changed alike; those of the first alone where only names or layers
-    differ from region to region, too."""
+    """Regions of one list that changed alike. `changes` are those of the first: names and layers
+    may be others' own."""
 
     pairs: tuple[Pair, ...]
     changes: tuple[Change, ...]
@@ -60,6 +60,7 @@ class Difference:
     shifts  what follows for the numbers of descriptors
     strides what follows for indices that are made with one stride; lists that both have
     same    how many regions are the same on both sides
+    called  lists that have another name in the second: ours -> theirs
     """
 
     changed: tuple[Changed, ...]
@@ -68,6 +69,7 @@ class Difference:
     shifts: tuple[Shift, ...]
     strides: tuple[OneStride, ...]
     same: int
+    called: Mapping[str, str]
 
     @property
     def found(self) -> bool:
@@ -75,7 +77,8 @@ class Difference:
 
 
 def difference(one: Geometry, two: Geometry) -> Difference:
-    """Addresses are not compared: each process has its own. Overlap is."""
+    """Addresses and names of lists are each process's own and not compared. Overlap is."""
+    two, called = aligned(one, two)
     pairs = pair(one, two)
     both = [p for p in pairs if None not in p.sides]
     shared = overlaps(one), overlaps(two)
@@ -93,6 +96,7 @@ def difference(one: Geometry, two: Geometry) -> Difference:
         shifts=tuple(_shifts(one, two, both)),
         strides=tuple(_strides(one, two)),
         same=len(both) - sum(map(len, alike.values())),
+        called={ours: theirs for theirs, ours in called.items()},
     )
 
 

@@ -1,7 +1,7 @@
 """Regions with their numbers, and which region of one geometry is which of another."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from kvlint.geometry import Geometry, Region
@@ -54,6 +54,36 @@ def numbered(geometry: Geometry) -> Iterator[Numbered]:
     for region in geometry.regions:
         seen[region.list] = number = seen.get(region.list, -1) + 1
         yield Numbered(number, region)
+
+
+def aligned(one: Geometry, two: Geometry) -> tuple[Geometry, dict[str, str]]:
+    """The second with the first's names for lists that are the same: what a list is called after
+    its kind is its process's own. Two are the same where each is the only one of its kind, or all
+    regions that both sides have of it are in the other. And name in the second -> in the first."""
+    there = {at.region.name: at.region.list for at in numbered(two)}
+    ours, theirs = _lists(one), _lists(two)
+    found: dict[str, str] = {}
+    for name in ours:
+        if name in theirs:
+            continue
+        common = {there[r.name] for r in one.regions_of(name) if r.name in there}
+        alike = [other for other in theirs if _kind(other) == _kind(name)]
+        alone = len(alike) == 1 == sum(_kind(own) == _kind(name) for own in ours)
+        other = next(iter(common)) if len(common) == 1 else alike[0] if alone else name
+        if _kind(other) == _kind(name) and other not in (*ours, *found):
+            found[other] = name
+    if not found:
+        return two, found
+    regions = (replace(region, list=found.get(region.list, region.list)) for region in two.regions)
+    return replace(two, regions=tuple(regions)), found
+
+
+def _lists(geometry: Geometry) -> list[str]:
+    return list(dict.fromkeys(region.list for region in geometry.regions))
+
+
+def _kind(name: str) -> str:
+    return name.partition(".")[0]
 
 
 def pair(one: Geometry, two: Geometry) -> list[Pair]:

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Final
 
 from kvlint.drawing.overlaps import overlaps
-from kvlint.drawing.pairing import Numbered, Pair, fields_of, numbered, pair
+from kvlint.drawing.pairing import Numbered, Pair, aligned, fields_of, numbered, pair
 from kvlint.drawing.words import spans
 from kvlint.geometry import DescriptorTable, Geometry, Region
 
@@ -116,8 +116,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The rows of one list. `sizes`: regions and descriptors of the list on each side; `left_out`:
-    after how many rows how many regions are not drawn."""
+    """The rows of one list, which may have a name on each side. `sizes`: regions and descriptors of
+    the list on each side; `left_out`: after how many rows how many regions are not drawn."""
 
     list: str
     rows: tuple[Row, ...]
@@ -147,16 +147,20 @@ def scene(
     unfolded: int = UNFOLDED,
     most_rows: int = MOST_ROWS,
 ) -> Scene:
-    """All of it, or these lists. `titles` name the sides, where labels of engine and process do
-    not. Regions that are alike, marks included, are one row where there are more than `unfolded`
-    rows."""
+    """All of it, or these lists, by their names in the first. `titles` name the sides, where labels
+    of engine and process do not. Regions that are alike, marks included, are one row where there
+    are more than `unfolded` rows."""
+    called: dict[str, str] = {}
+    if other is not None:
+        other, called = aligned(geometry, other)
     sides = (geometry,) if other is None else (geometry, other)
     named = [*titles, *(_title(side) for side in sides[len(titles) :])]
     wanted = None if lists is None else set(lists)
     pairs = [p for p in _pairs(sides) if wanted is None or p.list in wanted]
     marked: dict[tuple[int, str, int], list[Mark]] = {}
     for mark in marks:
-        marked.setdefault((mark.side, mark.list, mark.region), []).append(mark)
+        name = called.get(mark.list, mark.list) if mark.side else mark.list
+        marked.setdefault((mark.side, name, mark.region), []).append(mark)
     builder = _Builder(sides, marked)
     fold = len(pairs) > unfolded
     bands = []
@@ -164,7 +168,8 @@ def scene(
         rows = builder.rows(list(of), fold)
         kept, left_out = _middle_left_out(rows, most_rows)
         sizes = tuple(builder.sizes(side, name) for side in range(len(sides)))
-        bands.append(Band(name, kept, sizes, left_out))
+        theirs = next((there for there, here in called.items() if here == name), None)
+        bands.append(Band(f"{name} | {theirs}" if theirs else name, kept, sizes, left_out))
     drawn = [lane for band in bands for row in band.rows for lane in row.lanes if lane]
     return Scene(
         tuple(named),

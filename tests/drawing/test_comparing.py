@@ -76,6 +76,24 @@ def test_a_region_of_another_name_is_known_by_list_layer_and_role():
     )
 
 
+def test_what_a_list_is_called_is_no_difference_and_told():
+    """As lists that were folded from a run are numbered in each process."""
+    one = Geometry(tuple(replace(r, list="kv.1") for r in of_0_5_21().regions))
+    two = Geometry(tuple(replace(r, list="kv.2") for r in of_0_5_21().regions))
+    assert not difference(one, two).found
+    assert said(one, two) == ["list kv.1 is called kv.2 in B", "no difference"]
+    three = Geometry(tuple(replace(r, list="kv.2") for r in of_0_5_22_in_bf16().regions))
+    assert said(one, three)[1] == "list kv.1, kv.2 in B"
+    assert said(one, three)[2:] == said(of_0_5_21(), of_0_5_22_in_bf16())[2:]
+
+
+def test_lists_of_two_kinds_or_of_several_candidates_stay_what_they_are():
+    a, b = region("a", 4, 10), region("b", 5, 10)
+    one = apart([replace(a, list="kv.x"), replace(b, list="kv.y")])
+    two = apart([replace(a, list="state"), replace(region("c", 4, 10), list="kv.z")])
+    assert dict(difference(one, two).called) == {}
+
+
 def test_what_only_one_side_has_and_what_moved():
     one = apart([region("a", 4, 10), region("b", 4, 10), region("c", 9, 10)])
     two = apart([region("b", 4, 10), region("a", 4, 10), region("d", 2, 10), region("e", 2, 10)])

@@ -1,5 +1,7 @@
 """What is drawn: rows of regions that are alike, and of two sides."""
 
+from dataclasses import replace
+
 from hypothesis import given
 
 from kvlint.drawing.places import IndexSet, List, marks
@@ -75,6 +77,18 @@ def test_what_one_side_lacks_stands_where_it_follows_on_the_other():
     drawn = scene(apart([a, c]), apart([a, b, c]))
     assert [row.first.label for row in drawn.rows] == ["a", "b", "c"]
     assert drawn.rows[1].lanes[0] is None
+
+
+def test_lists_with_another_name_on_each_side_are_one():
+    one, two = (
+        Geometry(tuple(replace(r, list=name) for r in of_0_5_21().regions))
+        for name in ("kv.1", "kv.2")
+    )
+    mark = Mark("kv.2", 3, 5, Kind.WRONG, side=1)
+    (band,) = scene(one, two, marks=[mark]).bands
+    assert band.list == "kv.1 | kv.2"
+    assert band.sizes == ((6, 1_226),) * 2
+    assert [len(lane.marks) for lane in band.rows[3].lanes] == [0, 1]
 
 
 def test_a_list_alone_can_be_drawn():

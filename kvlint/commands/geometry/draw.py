@@ -135,19 +135,24 @@ def _titles(sides: "list[Geometry]", paths: list[Path]) -> list[str]:
 def _lists(
     sides: "list[Geometry]", paths: list[Path], chosen: str | None, slots: str | None
 ) -> list[str] | None:
-    """Those that are drawn; None for all. An index set is of one."""
-    for side, path in zip(sides, paths, strict=True):
-        known = list(dict.fromkeys(region.list for region in side.regions))
-        if chosen is not None and chosen not in known:
-            raise UsageError(
-                f"{path}: no list {chosen}; there is {', '.join(known) or 'no region'}"
-            )
-        if slots is not None and not known:
-            raise UsageError(f"{path}: there is no region of which --slots could be")
+    """The one that is drawn, by its name on each side; None for all. An index set is of one."""
+    from kvlint.drawing.pairing import aligned
+
+    known = [list(dict.fromkeys(region.list for region in side.regions)) for side in sides]
     if chosen is None and slots is not None:
-        chosen = sides[0].regions[0].list
-        return _lists(sides, paths, chosen, slots)
-    return None if chosen is None else [chosen]
+        if not known[0]:
+            raise UsageError(f"{paths[0]}: there is no region of which --slots could be")
+        chosen = known[0][0]
+    if chosen is None:
+        return None
+    called = aligned(*sides)[1] if len(sides) == 2 else {}
+    theirs = next((there for there, here in called.items() if here == chosen), chosen)
+    found = [chosen, theirs][: len(sides)]
+    for name, names, path in zip(found, known, paths, strict=True):
+        if name not in names:
+            there = ", ".join(names) or "no region"
+            raise UsageError(f"{path}: no list {name}; there is {there}")
+    return found
 
 
 def _index_sets(
@@ -168,7 +173,7 @@ def _index_sets(
     wanted = IndexSet(
         _slots(slots), _way("--stride", stride, "first"), _way("--list", counts, "own"), group
     )
-    found = [List(side, (lists or [""])[0], wanted) for side in sides]
+    found = [List(side, name, wanted) for side, name in zip(sides, lists or (), strict=True)]
     for one in found:
         if not one.meant:
             groups = ", ".join(dict.fromkeys(r.group for r in one.regions if r.group))

@@ -1,6 +1,7 @@
 """`kvlint geometry draw`: to scale, and where an index set goes."""
 
 import json
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -110,6 +111,15 @@ def test_two_files_get_the_set_each(draw):
     out = draw("a.json", "b.json", "--slots", "5-7,100", "--stride", "first")
     assert "12 of 24 right, 12 wrong\n" in out
     assert "20 of 24 right, 4 wrong\n" in out
+
+
+def test_two_files_may_call_the_list_otherwise(draw, tmp_path):
+    other = Geometry(tuple(replace(r, list="kv.7") for r in of_0_5_21().regions), "other")
+    (tmp_path / "other.json").write_text(other.to_json())
+    out = draw("a.json", "other.json", "--slots", "5-7,100")
+    assert "list kv | kv.7: 6 regions, 1,226 descriptors\n" in out
+    assert out.count("12 of 24 right, 12 wrong\n") == 2
+    assert "of every region of list kv.7\n" in out
 
 
 def test_a_set_is_of_the_first_list_or_the_one_that_is_named(draw):
