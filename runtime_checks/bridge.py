@@ -9,7 +9,7 @@ geometry and each call was looked at and found right: then the code has gone ano
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -31,6 +31,11 @@ LOOKS: Final[Mapping[str, str]] = {
     "KV303": "pairing",
     "KV401": "index-width",
     "KV404": "slot-layout",
+}
+# Calls of NIXL's that such a check looks at; all others of a pool's own.
+_LOOKED_AT: Final[Mapping[str, Sequence[str]]] = {
+    "out-of-region": ("prep_xfer_dlist",),
+    **dict.fromkeys(("column", "pairing", "index-width"), ("make_prepped_xfer", "initialize_xfer")),
 }
 # These are made where a value comes from, and their traces lead to its use; others the other way.
 _SOURCES: Final = frozenset({"KV101", "KV105", "KV201", "KV202"})
@@ -184,6 +189,8 @@ class _Run:
     ) -> None:
         self.calls = calls
         self.lost = story.lost
+        # Processes with calls of which nobody knows where they came from.
+        self.unplaced = {call.process for call in calls if not call.stack}
         self._passing = Passing([call.stack for call in calls])
         # Ranks are alike: what is equal is decided once.
         one: dict[Geometry, Geometry] = {}
@@ -244,11 +251,11 @@ def _judged(hypothesis: Hypothesis, seen: Sequence[Seen], near: bool, run: _Run)
     def answered(answer: Answer, *reasons: str) -> Judged:
         return Judged(hypothesis, answer, reasons, tuple(seen), ran.count, tuple(on))
 
-    looked = 0 if near else _looked(hypothesis, ran, run.lost)
+    looked, all_of_them = (0, False) if near else _looked(hypothesis, ran, run)
     silence = (
         f"{LOOKS.get(hypothesis.code)} has looked at {counted(looked, 'call')}, and found none"
     )
-    if broken and not seen and looked == ran.count:
+    if broken and not seen and all_of_them:
         why = f"{ran}, and {silence} that rests on it"
         return answered(Answer.NOT_EXERCISED, why, f"would break on {_told(broken)}")
     if seen or broken:
@@ -284,13 +291,17 @@ def _refuted(
         yield str(ran)
 
 
-def _looked(hypothesis: Hypothesis, ran: _Ran, lost: Iterable[Process]) -> int:
-    """On how many calls the check of its code has looked, where all that was found is known."""
+def _looked(hypothesis: Hypothesis, ran: _Ran, run: _Run) -> tuple[int, bool]:
+    """On how many calls the check of its code has looked, where all that was found is known; and
+    whether these are all that it could have looked at."""
     check = LOOKS.get(hypothesis.code)
     if check is None or not ran.directly:
-        return 0
-    known = [call for call in ran.calls if call.process not in lost]
-    return sum(call.checked.get(check, 0) for call in known)
+        return 0, False
+    known = [call for call in ran.calls if call.process not in run.lost]
+    looked = sum(call.checked.get(check, 0) for call in known)
+    names = _LOOKED_AT.get(check, ())
+    could = sum(call.count for call in ran.calls if call.call in names)
+    return looked, looked == could > 0 and not ran.processes & run.unplaced
 
 
 def _not_exercised(
@@ -306,6 +317,8 @@ def _not_exercised(
         yield f"{ran}, and nothing is decided by {_told(here[:1])}"
     elif ran.calls:
         yield f"{ran}, and no geometry of that process was captured"
+    elif run.unplaced:
+        yield "its code was not seen in this run, as far as its calls were told apart"
     elif run.calls:
         yield "its code was not seen in this run"
     else:

@@ -219,7 +219,11 @@ def test_a_guard_settles_what_ran_and_nothing_that_did_not():
         ([], {}, "this run has no record of calls"),
         ([], {"r-1-prefill": GOOD}, "this run has no record of calls"),
         ([called(stack=OTHER)], {"r-1-prefill": GOOD}, "its code was not seen in this run"),
-        ([called(stack=[])], {"r-1-prefill": GOOD}, "its code was not seen in this run"),
+        (
+            [called(stack=OTHER), called(stack=[])],
+            {"r-1-prefill": GOOD},
+            "its code was not seen in this run, as far as its calls were told apart",
+        ),
         (
             [called()],
             {"r-2-decode": GOOD},
@@ -252,8 +256,15 @@ def test_where_each_call_was_right_though_it_breaks_the_code_has_gone_another_wa
         "its code ran (12 make_prepped_xfer), and column has looked at 12 calls, and found none "
         "that rests on it; would break on prefill of process 1"
     )
-    # One that nobody has looked at may have been it.
+    prepared = called(call="prep_xfer_dlist")
+    assert answer(strided(), calls=[called(column=12), prepared], **given)[0] is (
+        Answer.NOT_EXERCISED
+    )
+    # One that nobody has looked at, or that came from nobody knows where, may have been it.
     assert answer(strided(), calls=[called(column=11)], **given)[0] is Answer.REFUTED
+    calls = [called(column=12), called(stack=[])]
+    assert answer(strided(), calls=calls, **given)[0] is Answer.REFUTED
+    assert answer(strided(), calls=[prepared], **given)[0] is Answer.REFUTED
 
 
 def test_a_check_that_sees_only_what_breaks_confirms_nothing():
