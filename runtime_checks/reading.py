@@ -4,39 +4,23 @@ The files may be those of a run that goes on, of a process that was killed withi
 somebody else: what cannot be read is counted and named, and the rest is told.
 """
 
-import json
-import os
-import stat
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 from kvlint.runtime_checks.called import Called, calls_of
 from kvlint.runtime_checks.listed import Listed, lists_of
+from kvlint.runtime_checks.recorded import Record, records_in
 from kvlint.runtime_checks.stages.story import Changes, changes
 
-SCHEMA: Final = 1
-LONGEST: Final = 4 << 20
 AROUND: Final = 3
 # Of so many pairs of agents the transfers are kept at a time: any folder may be given.
 PAIRS: Final = 64
-# By these records are told apart and put together.
-NAMING: Final = ("run", "pid", "number", "repeat_of", "agent", "peer", "transfer", "id", "kind")
-# Of these keys a record has one, or it is none of its kind.
-KINDS: Final = {
-    "violations": ("check", "repeat_of"),
-    "transfers": ("kind",),
-    "stages": ("kind",),
-    "calls": ("kind",),
-    "armed": ("status",),
-}
 DETAIL: Final = ("operation", "peer", "polls", "local", "remote")
-
-Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +133,7 @@ def read(folder: Path, run: str = "") -> Story:
     for kind, found in records.items():
         for path in paths:
             if path.match(f"{kind}-{run or '*'}-*.jsonl"):
-                more, problem = _records(path, kind)
+                more, problem = records_in(path, kind)
                 found += more
                 unread += [problem] if problem else []
     story = put_together(**records, unread=unread)
@@ -334,7 +318,7 @@ def armed_processes(folder: Path, run: str = "") -> list[Process]:
         _armed(record)
         for path in sorted(folder.iterdir())
         if path.match(f"armed-{run or '*'}-*.json")
-        for record in _records(path, "armed")[0]
+        for record in records_in(path, "armed")[0]
     ]
 
 
@@ -357,49 +341,3 @@ def _armed(record: Record) -> Process:
         transfers=sum(_integer(n, 0) for n in transfers.values()),
         violations=_integer(record.get("violations"), 0),
     )
-
-
-def _records(path: Path, kind: str) -> tuple[list[Record], str]:
-    """The records of a file, and what is wrong with it, in one line, or ""."""
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(file, "rb") as opened:
-            if not stat.S_ISREG(os.fstat(file).st_mode):
-                return [], f"{path.name}: not a file"
-            return _of_lines(path.name, opened, kind)
-    except OSError as error:
-        return [], f"{path.name}: {'a link' if path.is_symlink() else error.strerror}"
-
-
-def _of_lines(name: str, file: BinaryIO, kind: str) -> tuple[list[Record], str]:
-    records: list[Record] = []
-    bad: list[int] = []
-    number, last = 0, b"\n"
-    while line := file.readline(LONGEST):
-        begins, last = last.endswith(b"\n"), line
-        if not begins:
-            continue
-        number += 1
-        record = record_of(line, kind) if line.endswith(b"\n") else None
-        if record is None:
-            bad.append(number)
-        else:
-            records.append(record)
-    if bad == [number] and not last.endswith(b"\n"):
-        return records, f"{name}: the last line breaks off"
-    if not bad:
-        return records, ""
-    lines = "1 line is" if len(bad) == 1 else f"{len(bad)} lines are"
-    return records, f"{name}: {lines} not evidence of this version (first at line {bad[0]})"
-
-
-def record_of(line: bytes, kind: str) -> Record | None:
-    """The object that a line holds, if it may be one of ours and of that kind."""
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(record, dict) or record.get("schema", SCHEMA) != SCHEMA:
-        return None
-    named = all(isinstance(record.get(name), str | int | None) for name in NAMING)
-    return record if named and not record.keys().isdisjoint(KINDS[kind]) else None

@@ -6,7 +6,8 @@ from dataclasses import asdict
 
 from kvlint.runtime_checks import judgements
 from kvlint.runtime_checks.bridge import Judged
-from kvlint.runtime_checks.reading import Event, Record, Seen, Story, Transfer, is_own
+from kvlint.runtime_checks.reading import Event, Seen, Story, Transfer, is_own
+from kvlint.runtime_checks.recorded import Record
 from kvlint.runtime_checks.settings import one_line
 from kvlint.runtime_checks.stages import telling as stages
 

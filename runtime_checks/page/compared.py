@@ -20,7 +20,8 @@ from kvlint.runtime_checks.page.markup import (
     table,
 )
 from kvlint.runtime_checks.page.strip import Pointed, spoken, strip
-from kvlint.runtime_checks.reading import Record, Seen
+from kvlint.runtime_checks.reading import Seen
+from kvlint.runtime_checks.recorded import Record
 from kvlint.verdicts import Broken, Outcome
 
 if TYPE_CHECKING:

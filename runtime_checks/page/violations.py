@@ -16,7 +16,8 @@ from kvlint.runtime_checks.page.markup import (
     scrolling,
 )
 from kvlint.runtime_checks.page.timeline import around
-from kvlint.runtime_checks.reading import Record, Seen
+from kvlint.runtime_checks.reading import Seen
+from kvlint.runtime_checks.recorded import Record
 from kvlint.runtime_checks.telling import earlier, facts, headline, sites
 
 MOST_FRAMES: Final = 24

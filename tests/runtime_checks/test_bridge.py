@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kvlint.assumptions import Entry, Own, Relation, Starts
@@ -384,6 +384,7 @@ ANYTHING = st.recursive(
 )
 
 
+@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(
         st.fixed_dictionaries(

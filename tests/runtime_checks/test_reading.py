@@ -7,7 +7,8 @@ import time
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kvlint.runtime_checks.reading import Process, armed_processes, put_together, read, record_of
+from kvlint.runtime_checks.reading import Process, armed_processes, put_together, read
+from kvlint.runtime_checks.recorded import record_of
 from kvlint.runtime_checks.telling import tell
 
 AT = 1_790_000_000_000_000_000

@@ -9,7 +9,8 @@ pytest.importorskip("numpy", reason="the wheel numpy is missing")
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvlint.runtime_checks.reading import put_together, record_of
+from kvlint.runtime_checks.reading import put_together
+from kvlint.runtime_checks.recorded import record_of
 from kvlint.runtime_checks.stages.ledger import Ledger
 from kvlint.runtime_checks.stages.records import A_LINE, entries, newest
 from kvlint.runtime_checks.stages.story import changes
