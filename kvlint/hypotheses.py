@@ -137,8 +137,9 @@ class Assumptions:
             raise HypothesisError("not readable as JSON") from None
         if not isinstance(form, dict) or form.get("tool") != TOOL or "assumptions" not in form:
             raise HypothesisError("no file of assumptions: `check --emit-assumptions` writes one")
-        if form.get("schema") != SCHEMA:
-            raise HypothesisError(f"schema {form.get('schema')!r} is not known, only {SCHEMA} is")
+        if type(form.get("schema")) is not int or form["schema"] != SCHEMA:
+            schema = ascii(form.get("schema"))[:40]
+            raise HypothesisError(f"schema {schema} is not known, only {SCHEMA} is")
         entries = form["assumptions"]
         if not isinstance(entries, list) or not isinstance(form.get("version"), str):
             raise HypothesisError("'assumptions' is no list, or 'version' no text")
@@ -196,7 +197,8 @@ def _read(number: int, form: object) -> Hypothesis:
     except HypothesisError:
         raise
     except (AssumptionError, ValueError) as error:
-        raise HypothesisError(f"{where}: {error}") from None
+        # What it quotes may be of any length.
+        raise HypothesisError(f"{where}: {str(error)[:120]}") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,7 @@ def refused(form):
     with pytest.raises(HypothesisError) as error:
         Assumptions.from_json(form if isinstance(form, (str, bytes)) else json.dumps(form))
     assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 200
     return str(error.value)
 
 
@@ -84,11 +85,22 @@ def test_another_file_is_refused_in_one_line(text):
 
 def test_another_schema_is_named():
     assert refused(form() | {"schema": 7}) == "schema 7 is not known, only 1 is"
+    assert refused(form() | {"schema": True}) == "schema True is not known, only 1 is"
+    assert len(refused(form() | {"schema": "7" * 5000})) < 80
+
+
+def product(leaves):
+    half = leaves // 2
+    if not half:
+        return {"number": 2**63}
+    return {"product": [product(half), product(leaves - half)]}
 
 
 @pytest.mark.parametrize(
     ("field", "value"),
     [
+        ("relation", {"left": product(400), "operator": "=", "right": {"own": "slots"}}),
+        ("confidence", "certain" * 1000),
         ("id", None),
         ("relation", {"left": 1}),
         ("relation", None),

@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
+from kvlint.commands._contents import contents
 from kvlint.engine.errors import UsageError
 from kvlint.hypotheses import Assumptions, HypothesisError
 
 
 def read_assumptions(path: Path) -> Assumptions:
     """Raises UsageError, one line, for what is no such file."""
+    content = contents(path, "a file of assumptions")
+    if not content.strip():
+        raise UsageError(f"{path}: the file is empty, no file of assumptions")
     try:
-        if not path.is_file():
-            raise UsageError(f"{path} is no file" if path.exists() else f"no such file: {path}")
-        return Assumptions.from_json(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+        return Assumptions.from_json(content)
     except HypothesisError as error:
         raise UsageError(f"{path}: {error}") from None

@@ -133,7 +133,7 @@ def test_as_json_hypotheses_stand_beside_the_violations(kvlint, run):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("", "not readable as JSON"),
+        ("", "the file is empty"),
         ("{}", "no file of assumptions: `check --emit-assumptions` writes one"),
         ('{"schema": 1, "regions": []}', "no file of assumptions"),
         ('{"tool": "kvlint", "schema": 2, "assumptions": []}', "schema 2 is not known, only 1 is"),
@@ -154,7 +154,8 @@ def test_one_that_is_missing_or_no_file_is_one_line(kvlint, run):
     assert (ran.code, ran.err) == (2, f"kvlint: no such file: {folder}/none.json\n")
     (folder / "assumptions.json").unlink()
     (folder / "assumptions.json").mkdir()
-    assert kvlint("report", folder).err == f"kvlint: {folder}/assumptions.json is no file\n"
+    said = f"kvlint: cannot read {folder}/assumptions.json: Is a directory\n"
+    assert kvlint("report", folder).err == said
 
 
 def test_geometry_that_cannot_be_read_is_one_line_and_the_rest_is_told(kvlint, run):

@@ -223,3 +223,14 @@ def test_places_are_told_below_the_folder_that_they_share(kvlint, examples, odd)
     head = next(line for line in lines(inside) if "assumes, for every region i" in line)
     assert head.split()[0] == "prepared_lists/"
     assert row(inside, "KV103  transfer_faulty.py:101")
+
+
+@pytest.mark.parametrize("option", ["--geometry", "--assumptions"])
+def test_a_file_that_nobody_would_have_written_is_not_read(kvlint, examples, tmp_path, odd, option):
+    large = tmp_path / "large.json"
+    with large.open("wb") as file:
+        file.truncate((64 << 20) + 1)
+    given = ["--geometry", odd] if option == "--assumptions" else []
+    ran = kvlint("verify", *given, option, large)
+    assert (ran.code, ran.out) == (2, "")
+    assert "67,108,865 bytes are too many for a" in ran.err
