@@ -17,8 +17,10 @@ from typing import Final
 from kvlint.geometry import Geometry
 from kvlint.hypotheses import Hypothesis, Place
 from kvlint.runtime_checks.called import Called, Process
+from kvlint.runtime_checks.callers import MOST_NAMES
 from kvlint.runtime_checks.capture import FOLDED
 from kvlint.runtime_checks.captured import process_of, spoken
+from kvlint.runtime_checks.listed import Listed
 from kvlint.runtime_checks.passing import Passing
 from kvlint.runtime_checks.reading import Seen, Story
 from kvlint.verdicts import Outcome, Verdict, verdict
@@ -98,7 +100,7 @@ class _Violated:
 
     A violation is of the functions that a hypothesis is made in; where it passes through none of
     any hypothesis, of those that the value comes to. Of several in one function it is of those
-    whose lines it passes through, as far as lines tell.
+    whose lines it passes through, as far as lines tell, and of what nothing settles.
 
     of    the violations that refute it
     near  those with a violation of their kind in their own code, whomever that refutes
@@ -126,9 +128,10 @@ class _Violated:
                 for number in owners_of
             }
             most = max(hits.values(), default=0)
-            for number in owners_of:
-                if hits[number] == most:
-                    self.of[number].append(seen)
+            likely = [number for number in owners_of if hits[number] == most]
+            unsettled = [n for n in likely if hypotheses[n].guard is None]
+            for number in unsettled or likely:
+                self.of[number].append(seen)
 
 
 def _onward(hypothesis: Hypothesis) -> Sequence[Place]:
@@ -195,7 +198,7 @@ class _Run:
         # Ranks are alike: what is equal is decided once.
         one: dict[Geometry, Geometry] = {}
         self._geometries = {label: one.setdefault(g, g) for label, g in geometries.items()}
-        self._parts: dict[tuple[str, frozenset[int]], Geometry] = {}
+        self._parts: dict[tuple[str, frozenset[str]], Geometry] = {}
         self._lists = {(one.process, one.number): one for one in story.lists}
 
     def of(self, hypothesis: Hypothesis) -> _Ran:
@@ -207,35 +210,49 @@ class _Run:
     def is_whole(self, label: str, ran: _Ran) -> bool:
         """Whether the lists of its own memory that the code has used are those of the geometry,
         with all of their regions, as far as lists are known."""
+        process = process_of(label)
+        if any(len(c.lists) >= MOST_NAMES for c in ran.calls if c.process == process):
+            return False
         if self._geometries[label].engine == FOLDED:
             return True
-        process = process_of(label)
-        lists = [self._lists.get((process, number)) for number in ran.lists(process)]
-        own = [one for one in lists if one is not None and one.side == "local"]
+        own = self._own(process, ran)
         named = [one for one in own if one.named]
         if own and not named:
             return False
         return all(one.named == len(one.regions) for one in named)
 
     def verdicts(self, hypothesis: Hypothesis, ran: _Ran) -> list[tuple[str, Verdict]]:
-        """On each geometry. Of what nobody has declared only those lists count that the code has
-        used, where it ran."""
+        """On each geometry. Where the code ran, only those lists count that it has used, as far as
+        that is known."""
         processes, known = ran.processes, dict[int, Verdict]()
         found = []
         for label, geometry in self._geometries.items():
             process = process_of(label)
-            if process in processes and geometry.engine == FOLDED:
-                geometry = self._used(label, frozenset(ran.lists(process)))
+            if process in processes:
+                geometry = self._used(label, process, ran)
             if id(geometry) not in known:
                 known[id(geometry)] = verdict(hypothesis, geometry)
             found.append((label, known[id(geometry)]))
         return found
 
-    def _used(self, label: str, lists: frozenset[int]) -> Geometry:
-        """Of a geometry those lists alone."""
+    def _own(self, process: Process, ran: _Ran) -> list[Listed]:
+        """Lists of the process's own memory that the code has used."""
+        lists = [self._lists.get((process, number)) for number in ran.lists(process)]
+        return [one for one in lists if one is not None and one.side == "local"]
+
+    def _used(self, label: str, process: Process, ran: _Ran) -> Geometry:
+        """Of a geometry the lists that the code has used. What it has prepared itself lies in
+        regions of lists that were declared, by their names."""
+        geometry = self._geometries[label]
+        if geometry.engine == FOLDED:
+            lists = frozenset(f"kv.{number}" for number in ran.lists(process))
+        else:
+            used = {region.name for one in self._own(process, ran) for region in one.regions}
+            lists = frozenset(one.list for one in geometry.regions if one.name in used)
+            if not lists:
+                return geometry
         if (label, lists) not in self._parts:
-            names, geometry = {f"kv.{number}" for number in lists}, self._geometries[label]
-            regions = tuple(region for region in geometry.regions if region.list in names)
+            regions = tuple(region for region in geometry.regions if region.list in lists)
             self._parts[label, lists] = replace(geometry, regions=regions)
         return self._parts[label, lists]
 

@@ -13,7 +13,7 @@ MODULE: Final = "callers"
 
 # Different calls that are told apart; of more, only how many there were is known.
 MOST: Final = 512
-_NAMES: Final = 64
+MOST_NAMES: Final = 64
 
 
 class Caller:
@@ -91,10 +91,10 @@ class Callers:
         caller = self._last.get(call)
         if caller is None or caller.stack.frames != stack.frames:
             caller = self._last[call] = self._of(call, stack)
-        if agent and agent not in caller.agents and len(caller.agents) < _NAMES:
+        if agent and agent not in caller.agents and len(caller.agents) < MOST_NAMES:
             caller.agents[agent] = None
         for number in lists:
-            if number not in caller.lists and len(caller.lists) < _NAMES:
+            if number not in caller.lists and len(caller.lists) < MOST_NAMES:
                 caller.lists[number] = None
         checked = caller.checked
         if checks not in checked:

@@ -419,3 +419,33 @@ def test_that_the_source_of_a_value_ran_does_not_show_that_it_was_used():
     assert answer(through, **given)[0] is Answer.NOT_EXERCISED
     source = replace(through, code="KV101")
     assert answer(source, **given)[0] is Answer.REFUTED
+
+
+def test_of_declared_lists_those_count_that_the_code_has_used():
+    draft = [replace(r, name=f"draft {r.name}", list="kv.draft") for r in BAD.regions]
+    both = Geometry((*GOOD.regions, *draft), "engine 1.0")
+    names = [region.name for region in GOOD.regions]
+    others = [region.name for region in draft]
+    for own, was in ((names, Answer.CONFIRMED), (others, Answer.REFUTED)):
+        found, _ = answer(
+            strided(),
+            calls=[called(lists=[1])],
+            lists=[listed(names=own)],
+            geometries={"r-1-prefill": both},
+        )
+        assert found is was
+
+
+def test_a_geometry_of_more_lists_than_were_kept_with_the_call_confirms_nothing():
+    found, _ = answer(strided(), calls=[called(lists=range(64))], geometries={"r-1-prefill": GOOD})
+    assert found is Answer.NOT_EXERCISED
+
+
+def test_what_no_line_tells_apart_is_of_the_one_that_nothing_settles():
+    open_one = strided(1, places=(place(line=71),))
+    settled = guarded(number=2, places=(place(line=72),))
+    found = judged([settled, open_one], violations=[wrong()], calls=[called()])
+    assert [(one.hypothesis.id, one.answer) for one in found] == [
+        ("KV103-1", Answer.REFUTED),
+        ("KV103-2", Answer.CONFIRMED),
+    ]
