@@ -76,6 +76,14 @@ def test_a_region_of_another_name_is_known_by_list_layer_and_role():
     )
 
 
+def test_layer_and_role_that_several_have_say_nothing():
+    same = {"layer": 3, "role": "key"}
+    one = apart([region("a", 4, 10, **same), region("b", 4, 10, **same)])
+    two = apart([region("c", 4, 10, **same)])
+    found = difference(one, two)
+    assert [len(side) for side in found.only] == [2, 1]
+
+
 def test_what_a_list_is_called_is_no_difference_and_told():
     """As lists that were folded from a run are numbered in each process."""
     one = Geometry(tuple(replace(r, list="kv.1") for r in of_0_5_21().regions))

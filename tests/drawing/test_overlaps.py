@@ -28,6 +28,12 @@ def test_layers_whose_pages_take_turns_share_nothing():
     assert second.bytes == 12 * (16_384 - 8)
 
 
+def test_a_slot_that_reaches_into_the_next_one_of_the_other():
+    one = region("one", 0, 10, transfer_length=4, length=50, address=0)
+    two = region("two", 0, 10, transfer_length=4, length=50, address=7)
+    assert in_common(one, two) == 4  # of slots 0 to 3, the last byte
+
+
 def test_a_region_that_begins_within_another():
     one = region("one", 10, 100, address=0)
     two = region("two", 10, 100, address=925)

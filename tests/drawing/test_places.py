@@ -56,6 +56,22 @@ def test_a_list_with_too_many_slots_reaches_past_a_region_into_what_lies_there()
     )
 
 
+def test_a_descriptor_may_reach_past_the_end_by_a_part_and_into_a_tail():
+    short = region("short", 3, 100, address=0, length=350)
+    behind = region("behind", 1, 45, address=350, length=70)
+    (place, _) = going(Geometry((short, behind)), (3,), stride=9, counts=9).places()
+    assert (place.fate, place.past, place.under) == (
+        Fate.PAST,
+        50,
+        (Under("kv", 1, "behind", 0, 0),),
+    )
+    (_, farther) = list(going(Geometry((short, behind)), (3, 4), stride=9, counts=9).places())[:2]
+    assert farther.under == (Under("kv", 1, "behind", None, 50),)
+    assert "'behind' after its last slot, byte 50" in goes(
+        going(Geometry((short, behind))), farther
+    )
+
+
 def test_nothing_lies_past_the_end_in_other_memory():
     short = region("short", 2, 100, address=0)
     other = region("other", 9, 100, address=200, memory_kind="VRAM")

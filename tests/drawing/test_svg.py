@@ -110,6 +110,8 @@ def test_an_index_set_is_drawn_as_lists_and_slots():
     at = {words: (left + right) / 2 for left, right, _, size, words in boxes(picture) if size == 10}
     scale = (at["938"] - at["164"]) / (938 - 164)
     assert at["492"] - at["489"] == pytest.approx(3 * scale, abs=0.01)
+    (stray,) = [e for e in picture.iter("line") if e[:1] and "index 497 " in e[0].text]
+    assert float(stray.get("x1")) == pytest.approx(at["492"] + 5.5 * scale, abs=0.01)
     tips = [title.text for title in picture.iter("title")]
     assert "region 3 slot 5: index 497 goes to region 3 slot 8, byte 67,584" in tips
 

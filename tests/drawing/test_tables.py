@@ -38,6 +38,13 @@ def test_a_name_is_shown_where_layer_and_role_do_not_say_it():
     assert "blk.4" in lines[5]
 
 
+def test_what_is_moved_of_a_slot_and_what_is_no_slot():
+    odd = region("k", 33, 65_536, transfer_length=60_000, length=33 * 65_536 + 32_768)
+    assert shown(apart([odd]))[4].split() == [
+        *("0", "0", "k", "33", "65,536", "60,000", "2,195,456", "32,768", "DRAM", "0")
+    ]
+
+
 def test_what_is_remarkable_in_a_real_list():
     assert list(remarks(of_0_5_21())) == [
         "list kv: regions differ in slot count: 164 (region 0, 1), 161 (region 2, 3), "

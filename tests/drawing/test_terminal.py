@@ -36,6 +36,18 @@ def test_bars_are_to_scale():
     assert "▏" in lines[5]
 
 
+def test_a_tail_is_to_scale_as_well():
+    lines = drawn(
+        scene(apart([region("a", 8, 100), region("b", 2, 100, length=400, transfer_length=260)]))
+    )
+    bar = lines[3].count("█")
+    assert abs(lines[4].count("█") - bar * 360 // 800) <= 1
+    odd = apart([region("a", 10, 100), region("b", 2, 300, length=850)])
+    lines = drawn(scene(odd))
+    bar = lines[3].count("█")
+    assert abs(lines[4].count("░") - bar * 250 / 1_000) <= 1
+
+
 def test_two_sides_stand_below_each_other_and_once_where_they_are_the_same():
     lines = drawn(scene(of_0_5_21(), of_0_5_22_in_bf16()), 78)
     assert lines[0:2] == ["A  sglang 0.5.21", "B  sglang 0.5.22"]
