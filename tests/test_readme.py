@@ -24,6 +24,15 @@ def test_the_finding_in_the_readme_is_real(monkeypatch):
     assert shown.strip().strip("`").strip() in printed
 
 
+def test_the_verification_in_the_readme_is_real(monkeypatch):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    before, after = text.split("<!-- verify:start -->")
+    command = before.rpartition("kvlint verify ")[2].replace("\\\n", " ").split()
+    monkeypatch.chdir(ROOT)
+    printed = CliRunner().invoke(app, ["verify", "--no-cache", *command]).output
+    assert after.split("<!-- verify:end -->")[0].strip().strip("`").strip() in printed
+
+
 def test_the_two_commands_follow_the_finding():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert text.index("finding:end") < text.index("make demo") < text.index("make test")
