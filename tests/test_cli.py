@@ -89,7 +89,7 @@ def test_a_complaint_that_nobody_can_read_is_still_an_exit_code(tmp_path):
     [
         ("chekc", "did you mean check?"),
         ("a.py", "did you mean `kvlint check a.py`?"),
-        ("nonsense", "there are check, explain, geometry, report, rules, run"),
+        ("nonsense", "there are check, explain, geometry, report, rules, run, verify"),
     ],
 )
 def test_an_unknown_command_gets_a_suggestion(tmp_path, monkeypatch, capsys, command, hint):
