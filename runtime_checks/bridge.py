@@ -195,9 +195,11 @@ class _Run:
         # Processes with calls of which nobody knows where they came from.
         self.unplaced = {call.process for call in calls if not call.stack}
         self._passing = Passing([call.stack for call in calls])
-        # Ranks are alike: what is equal is decided once.
+        self._geometries = geometries
+        # Ranks are alike but for where their memory lies: each question is decided once.
         one: dict[Geometry, Geometry] = {}
-        self._geometries = {label: one.setdefault(g, g) for label, g in geometries.items()}
+        anywhere = {label: _anywhere(geometry) for label, geometry in geometries.items()}
+        self._anywhere = {label: one.setdefault(g, g) for label, g in anywhere.items()}
         self._parts: dict[tuple[str, frozenset[str]], Geometry] = {}
         self._lists = {(one.process, one.number): one for one in story.lists}
 
@@ -226,7 +228,8 @@ class _Run:
         that is known."""
         processes, known = ran.processes, dict[int, Verdict]()
         found = []
-        for label, geometry in self._geometries.items():
+        about_addresses = "address" in hypothesis.formula
+        for label, geometry in (self._geometries if about_addresses else self._anywhere).items():
             process = process_of(label)
             if process in processes:
                 geometry = self._used(label, process, ran)
@@ -343,6 +346,12 @@ def _not_exercised(
     would = [(label, one) for label, one in on if one.outcome is Outcome.BROKEN]
     if would:
         yield f"would break on {_told(would)}"
+
+
+def _anywhere(geometry: Geometry) -> Geometry:
+    """The same without what is its process's alone."""
+    regions = [replace(region, address=0) for region in geometry.regions]
+    return replace(geometry, process=None, regions=tuple(regions))
 
 
 def counted(number: int, noun: str) -> str:

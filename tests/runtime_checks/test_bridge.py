@@ -449,3 +449,15 @@ def test_what_no_line_tells_apart_is_of_the_one_that_nothing_settles():
         ("KV103-1", Answer.REFUTED),
         ("KV103-2", Answer.CONFIRMED),
     ]
+
+
+def test_of_ranks_that_are_alike_each_is_told_and_addresses_count_where_they_are_meant():
+    moved = Geometry(tuple(replace(r, address=r.address + 256) for r in BAD.regions), "e", "rank 1")
+    labels = {"r-1-a": BAD, "r-1-b": moved, "r-1-c": GOOD}
+    (found,) = judged(strided(), calls=[called()], geometries=labels)
+    assert [one.outcome.value for _, one in found.on] == ["broken", "broken", "holds"]
+    at_one = Relation(Entry("address", 0), "=", Own("address"))
+    same = Geometry(tuple(replace(r, address=0) for r in BAD.regions))
+    labels = {"r-1-a": BAD, "r-1-b": same}
+    (found,) = judged(strided(relation=at_one), calls=[called()], geometries=labels)
+    assert [one.outcome.value for _, one in found.on] == ["broken", "holds"]
