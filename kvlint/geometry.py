@@ -172,6 +172,7 @@ class Geometry:
     regions: tuple[Region, ...]
     engine: str | None = None
     process: str | None = None
+    _lists: Mapping[str, tuple[Region, ...]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for label in ("engine", "process"):
@@ -182,10 +183,20 @@ class Geometry:
             if region.name in seen:
                 _refuse(f"region {region.name!r}", "name", "another region has this name")
             seen.add(region.name)
+        # Once: of many lists each is asked for.
+        lists: dict[str, list[Region]] = {}
+        for region in self.regions:
+            lists.setdefault(region.list, []).append(region)
+        object.__setattr__(self, "_lists", {name: tuple(own) for name, own in lists.items()})
+
+    @property
+    def lists(self) -> tuple[str, ...]:
+        """Names of the lists, in the order of their first regions."""
+        return tuple(self._lists)
 
     def regions_of(self, list_name: str) -> tuple[Region, ...]:
         """The regions of one list, in order; none for a list that the process has not."""
-        return tuple(region for region in self.regions if region.list == list_name)
+        return self._lists.get(list_name, ())
 
     def to_json(self) -> str:
         labels = {"engine": self.engine, "process": self.process}

@@ -6,7 +6,6 @@ one that a guard never lets through.
 """
 
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -92,14 +91,11 @@ class Verdict:
 
 def verdict(hypothesis: Hypothesis, geometry: Geometry) -> Verdict:
     """Decide one hypothesis on one geometry."""
-    lists: dict[str, list[Region]] = defaultdict(list)
-    for region in geometry.regions:
-        if region.list.partition(".")[0] in hypothesis.lists:
-            lists[region.list].append(region)
+    lists = [name for name in geometry.lists if name.partition(".")[0] in hypothesis.lists]
     if not lists:
         kinds = " or ".join(hypothesis.lists) or "known"
         return Verdict(Outcome.NOT_EXERCISED, f"there is no {kinds} list")
-    found = [_on_list(hypothesis, name, regions) for name, regions in lists.items()]
+    found = [_on_list(hypothesis, name, geometry.regions_of(name)) for name in lists]
     held = [one.why for one in found if one.outcome is Outcome.HOLDS]
     broken = next((one for one in found if one.outcome is Outcome.BROKEN), None)
     if broken is not None and held and not hypothesis.every:
@@ -167,6 +163,8 @@ def _rests_on_parts(relation: Relation, regions: Sequence[Region], *, broken: bo
     """Whether it makes a difference to count slots as most code does, region length // item length:
     where less than an item is moved of each slot, the last one may be shorter."""
     if not any(getattr(node, "quantity", None) == "slots" for node in _parts(relation)):
+        return False
+    if all(region.transfer_length == region.stride for region in regions):
         return False
     whole = [replace(region, transfer_length=region.stride) for region in regions]
     return bool(breaks_at(relation, whole)) != broken

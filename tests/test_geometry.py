@@ -149,6 +149,7 @@ def test_a_list_keeps_file_order() -> None:
     swapped = Geometry((replace(KEY, name="b"), METADATA, replace(KEY, name="a")))
     assert [region.name for region in swapped.regions_of("kv")] == ["b", "a"]
     assert swapped.regions_of("state") == ()
+    assert swapped.lists == tuple(dict.fromkeys(region.list for region in swapped.regions))
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
 """What differs between two geometries, for people and for programs."""
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from kvlint.drawing.comparing import Change, Changed, Difference, Shift
 from kvlint.drawing.pairing import Numbered, Pair
@@ -28,6 +29,8 @@ _ORDER: Final = (
     *("name", "list", "group", "layer", "role", "dtype", "element_size", "page_size", "stride"),
     *("transfer_length", "slots", "length", "overlap", "memory_kind", "device"),
 )
+T = TypeVar("T")
+
 _NAME: Final = 60
 _MOST_SHIFTS: Final = 6
 _MOST: Final = 40
@@ -37,26 +40,38 @@ def lines(found: Difference, names: Sequence[str], paint: Paint) -> Iterator[str
     """`names`: of both sides, with their labels."""
     for letter, name in zip("AB", names, strict=True):
         yield f"{paint(letter, 'bold')}  {name}"
-    for name in _lists(found):
+    changed = _by_list(found.changed, lambda one: one.pairs[0].list)
+    only_of = [_by_list(only, lambda at: at.region.list) for only in found.only]
+    moved = _by_list(found.moved, lambda pair: pair.list)
+    shifts = _by_list(found.shifts, lambda shift: shift.list)
+    strides = _by_list(found.strides, lambda one: one.list)
+    lists = _lists(found)
+    for name in lists:
         yield ""
         theirs = found.called.get(name)
         yield paint(f"list {name}{f', {theirs} in B' if theirs else ''}", "bold")
-        changed = [one for one in found.changed if one.pairs[0].list == name]
-        yield from _few([f"{_who(one)}: {_changes(one)}" for one in changed])
-        for letter, only in zip("AB", found.only, strict=True):
-            yield from _few(list(_only(letter, [at for at in only if at.region.list == name])))
-        yield from _few([_moved(p) for p in found.moved if p.list == name])
-        yield from _shifts([shift for shift in found.shifts if shift.list == name])
-        for one in found.strides:
-            if one.list == name:
-                words = f"{_right('A', one.before)}, {_right('B', one.after)}"
-                yield f"  index i * S0 + p, with the slots of region 0: {words}"
+        yield from _few([f"{_who(one)}: {_changes(one)}" for one in changed.get(name, ())])
+        for letter, only in zip("AB", only_of, strict=True):
+            yield from _few(list(_only(letter, only.get(name, []))))
+        yield from _few([_moved(pair) for pair in moved.get(name, ())])
+        yield from _shifts(shifts.get(name, []))
+        for one in strides.get(name, ()):
+            words = f"{_right('A', one.before)}, {_right('B', one.after)}"
+            yield f"  index i * S0 + p, with the slots of region 0: {words}"
+    told = set(lists)
     for ours, theirs in found.called.items():
-        if ours not in _lists(found):
+        if ours not in told:
             yield f"list {ours} is called {theirs} in B"
     if found.found:
         yield ""
     yield f"{count(found.same, 'region')} the same" if found.found else "no difference"
+
+
+def _by_list(found: Iterable[T], list_of: Callable[[T], str]) -> dict[str, list[T]]:
+    grouped: dict[str, list[T]] = defaultdict(list)
+    for one in found:
+        grouped[list_of(one)].append(one)
+    return grouped
 
 
 def _lists(found: Difference) -> list[str]:

@@ -1,5 +1,6 @@
 """Regions with their numbers, and which region of one geometry is which of another."""
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Final
@@ -61,25 +62,24 @@ def aligned(one: Geometry, two: Geometry) -> tuple[Geometry, dict[str, str]]:
     its kind is its process's own. Two are the same where each is the only one of its kind, or all
     regions that both sides have of it are in the other. And name in the second -> in the first."""
     there = {at.region.name: at.region.list for at in numbered(two)}
-    ours, theirs = _lists(one), _lists(two)
+    ours, theirs = dict.fromkeys(one.lists), dict.fromkeys(two.lists)
+    kinds = Counter(map(_kind, ours))
+    of_kind = {_kind(name): name for name in theirs}
+    their_kinds = Counter(map(_kind, theirs))
     found: dict[str, str] = {}
     for name in ours:
         if name in theirs:
             continue
         common = {there[r.name] for r in one.regions_of(name) if r.name in there}
-        alike = [other for other in theirs if _kind(other) == _kind(name)]
-        alone = len(alike) == 1 == sum(_kind(own) == _kind(name) for own in ours)
-        other = next(iter(common)) if len(common) == 1 else alike[0] if alone else name
-        if _kind(other) == _kind(name) and other not in (*ours, *found):
+        kind = _kind(name)
+        alone = their_kinds[kind] == 1 == kinds[kind]
+        other = next(iter(common)) if len(common) == 1 else of_kind[kind] if alone else name
+        if _kind(other) == kind and other not in ours and other not in found:
             found[other] = name
     if not found:
         return two, found
     regions = (replace(region, list=found.get(region.list, region.list)) for region in two.regions)
     return replace(two, regions=tuple(regions)), found
-
-
-def _lists(geometry: Geometry) -> list[str]:
-    return list(dict.fromkeys(region.list for region in geometry.regions))
 
 
 def _kind(name: str) -> str:
