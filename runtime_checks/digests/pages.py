@@ -45,10 +45,14 @@ class Pages:
 
     def blocks(self) -> Iterator[tuple[Addresses, int]]:
         """The (n,) addresses of each block's pages and their length."""
-        for block, length in enumerate(self.lengths.tolist()):
-            first = self.firsts[block]
-            slots = self.slots[first : first + self.counts[block]]
-            yield self.bases[block] + (slots * self.strides[block]).astype(np.uint64), length
+        return map(self.block, range(len(self.lengths)))
+
+    def block(self, block: int) -> tuple[Addresses, int]:
+        """Likewise of one block."""
+        first = self.firsts[block]
+        slots = self.slots[first : first + self.counts[block]]
+        addresses = self.bases[block] + (slots * self.strides[block]).astype(np.uint64)
+        return addresses, int(self.lengths[block])
 
     @cached_property
     def addresses(self) -> Addresses:

@@ -52,12 +52,17 @@ def located(pages: Pages, memories: Sequence[Memory]) -> Iterator[Located]:
     places = np.arange(len(pages))
     if pages.order is not None:
         places[pages.order] = np.arange(len(pages))
+    begins = np.cumsum(pages.counts) - pages.counts
     found: dict[tuple[int, bytes], list[tuple[int, Integers, Integers]]] = {}
-    begin = 0
-    for addresses, length in pages.blocks():
-        here = places[begin : begin + len(addresses)]
-        begin += len(addresses)
-        for number, memory in enumerate(memories):
+    for number, memory in enumerate(memories):
+        whole = _whole_blocks(pages, memory)
+        for block in np.flatnonzero(pages.counts).tolist():
+            here = places[begins[block] : begins[block] + pages.counts[block]]
+            if (at := whole.get(block)) is not None:
+                region, slots, name = at
+                found.setdefault((number, name), []).append((region, slots, here))
+                continue
+            addresses, length = pages.block(block)
             for region, slots, there in _in_regions(addresses, length, memory):
                 key = number, slots.tobytes()
                 found.setdefault(key, []).append((region, slots, here[there]))
@@ -67,6 +72,38 @@ def located(pages: Pages, memories: Sequence[Memory]) -> Iterator[Located]:
         for region, _, there in parts:
             positions[region] = there
         yield Located(memory, slots, positions)
+
+
+def _whole_blocks(pages: Pages, memory: Memory) -> dict[int, tuple[int, Integers, bytes]]:
+    """By number of a block that one region holds as a whole, cut as the region is: the region, the
+    slots, and the slots as bytes. Most blocks of most transfers are such, and there are many."""
+    order = memory.in_order
+    if order is None or not len(order) or not len(pages.bases):
+        return {}
+    spans, which = np.unique(
+        np.stack((pages.firsts, pages.counts), axis=1), axis=0, return_inverse=True
+    )
+    runs = [pages.slots[first : first + count] for first, count in spans.tolist()]
+    least = np.array([run.min() if len(run) else 0 for run in runs], np.int64)[which.ravel()]
+    most = np.array([run.max() if len(run) else -1 for run in runs], np.int64)[which.ravel()]
+    bases = pages.bases.astype(np.int64)
+    starts = memory.bases.astype(np.int64)[order]
+    near = np.searchsorted(starts, bases + least * pages.strides, side="right") - 1
+    at = order[np.maximum(near, 0)]
+    stride = memory.strides[at]
+    shift, rest = np.divmod(bases - memory.bases.astype(np.int64)[at], stride)
+    fits = (near >= 0) & (least <= most) & (rest == 0) & (pages.strides == stride)
+    fits &= pages.lengths == memory.lengths[at]
+    fits &= most + shift < memory.slots
+    made: dict[tuple[int, int], tuple[Integers, bytes]] = {}
+    found = {}
+    for block in np.flatnonzero(fits).tolist():
+        key = int(which.ravel()[block]), int(shift[block])
+        if key not in made:
+            slots = (runs[key[0]] + shift[block]).astype(np.int64)
+            made[key] = slots, slots.tobytes()
+        found[block] = (int(at[block]), *made[key])
+    return found
 
 
 def _in_regions(

@@ -67,6 +67,17 @@ class Memory:
     def lengths(self) -> Integers:
         return np.array([region.transfer_length for region in self.regions], np.int64)
 
+    @cached_property
+    def in_order(self) -> Integers | None:
+        """Numbers of the regions by address, None where some lie over or in one another."""
+        order = sorted(range(len(self.regions)), key=lambda number: self.regions[number].address)
+        ends = 0
+        for region in (self.regions[number] for number in order):
+            if region.address < ends:
+                return None
+            ends = region.address + region.length
+        return np.array(order, np.int64) if ends < 1 << 63 else None
+
     def pages(self, slots: Integers) -> Iterator[tuple[Sequence[int], Pages]]:
         """Numbers of the regions of each device, and their pages region by region."""
         places: dict[tuple[str, int], list[int]] = {}
