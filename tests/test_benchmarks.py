@@ -13,14 +13,14 @@ ROOT = Path(__file__).parent.parent
 WHY = "the wheel {} is missing"
 
 
-def printed(*command: str) -> list[str]:
+def printed(*command: str, seconds: float = 120) -> list[str]:
     ran = subprocess.run(
         [sys.executable, *command],
         cwd=ROOT,
         env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=seconds,
     )
     assert ran.returncode == 0, ran.stderr[-2000:]
     return ran.stdout.splitlines()
@@ -100,3 +100,31 @@ def test_each_fault_of_a_stage_is_called_what_it_is_in_host_memory_where_there_i
         "2 rounds of right pages: 0 findings. No call has waited.",
         "Faults of kvlint itself: none.",
     ]
+
+
+def test_two_processes_name_each_fault_and_nothing_else_in_host_memory_where_there_is_no_gpu():
+    for wheel in ("nixl", "torch", "wrapt"):
+        pytest.importorskip(wheel, reason=WHY.format(wheel))
+    small = ["--tokens", "256", "--transfers", "6", "--rounds", "1", "--repeats", "1"]
+    lines = printed("benchmarks/gpu/two_gpus.py", *small, "--budget", "280", seconds=300)
+    assert "no CUDA here: all of this ran in host memory." in lines
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if "|" in line]
+    told = {row[0]: row[2] for row in rows if row[1:2] in (["assert"], ["paranoid"])}
+    assert list(told.values())[:10] == [
+        "nothing is said, as it should be",
+        "column [KV103]",
+        "pairing [KV303]",
+        "early-read",
+        "arrived-wrong",
+        "arrived-wrong",
+        "nothing is said, as it should be",
+        "source-changed",
+        "page-reused",
+        "released-in-flight [KV504]",
+    ]
+    # Transfers, WRITE and READ, compared, pages, findings, errors.
+    clean = {row[0]: row[1:] for row in rows if row[1:3] == ["6", "4 / 2"]}
+    assert set(clean) == {"assert", "paranoid"}
+    assert all(row[2] == "6" and row[4:6] == ["0", "none"] for row in clean.values())
+    assert sum(line.startswith(("| DeepSeek-V4, 256", "| MLA, 256")) for line in lines) == 4
+    assert lines[-1] == "32 transfers; wrong bytes, findings, not compared: 0."
