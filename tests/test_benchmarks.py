@@ -1,5 +1,6 @@
 """The benchmarks of the companion run, on a small scale and without a GPU."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -99,6 +100,56 @@ def test_each_fault_of_a_stage_is_called_what_it_is_in_host_memory_where_there_i
     assert lines[-2:] == [
         "2 rounds of right pages: 0 findings. No call has waited.",
         "Faults of kvlint itself: none.",
+    ]
+
+
+@pytest.fixture
+def costs(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks" / "gpu")
+    return importlib.import_module("two_processes.costs")
+
+
+def timed(**steps: float) -> dict[str, float]:
+    """A transfer as `measure` gives it, in milliseconds."""
+    every = {"make": 0, "post": 60, "to the end": 0, "afterwards": 0, "notification": 0} | steps
+    whole = sum(every.values())
+    seconds = {step: each / 1000 for step, each in every.items()}
+    ours = sum(seconds[step] for step in ("make", "post", "to the end", "afterwards"))
+    return seconds | {
+        "whole": whole / 1000,
+        "prefill": ours,
+        "calls": seconds["notification"],
+        "idle": 0.0,
+        "compared": 1.0,
+    }
+
+
+def test_what_two_processes_take_is_told_as_a_share_of_the_bare_transfer(costs):
+    (case,) = costs.cases([8192], {"MLA": [(136, 73_728)] * 61})[1:]
+    assert str(case) == "MLA, 8,192 tokens, random order"
+    assert case.size == "7,808 pages, 576 MB"
+    told = costs.Costs([case], in_vram=True)
+    assert told.lines() == ["Nothing was measured in all modes."]
+    for mode, make in (("off", 0), ("log", 0.3), ("assert", 0.6), ("paranoid", 3)):
+        told.add(case, mode, [timed(make=make)] * 3, right=True)
+    (aim,) = (line for line in told.lines() if line.startswith(f"| {case} |"))
+    assert "| +600 (+1.0%) | +600 (+1.0%) | +0 (+0.0%) | 1% | met: make +600," in aim
+    told.add(case, "assert", [timed(make=6)] * 9, right=True)
+    (aim,) = (line for line in told.lines() if line.startswith(f"| {case} |"))
+    assert "| 1% | 10.0%: make +6,000," in aim
+    assert told.lines()[-1] == "26 transfers; wrong bytes, findings, not compared: 0."
+
+
+def test_a_transfer_that_nobody_compared_or_that_brought_other_bytes_is_told(costs):
+    (case, _) = costs.cases([64], {"MLA": [(9, 64)] * 2})
+    told = costs.Costs([case], in_vram=False)
+    told.add(case, "assert", [timed() | {"compared": 0.0}], right=False)
+    told.ended([{"found": [{"check": "column", "message": "m"}], "tool_errors": {}}])
+    assert told.wrong == 3
+    assert told.lines()[:3] == [
+        "* MLA, 64 tokens, in order, assert: not the bytes that were sent",
+        "* MLA, 64 tokens, in order, assert: 1 of 1 not compared",
+        "* FALSE: column: m",
     ]
 
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from two_processes.costs import PAGE_TOKENS
 from two_processes.faults import KEY, MLA, V4
 from two_processes.workers import LostError, Workers
 
@@ -22,7 +23,7 @@ NAMES = [
     for part, layers in (("c4", 21), ("index", 21), ("c128", 20))
     for n in range(layers)
 ]
-LAYERS, PAGE_TOKENS, PAGE_BYTES = 61, 64, 73_728
+LAYERS, PAGE_BYTES = 61, 73_728
 SHARES = {"faults": 2, "clean": 3, "cost": 5}
 KNOWN = ("python", "torch", "triton", "nixl", "nixl-cu13", "numpy", "kvlint-geometry")
 
@@ -79,7 +80,7 @@ class Session:
     @property
     def pages(self) -> int:
         """Of MLA, of the longest request."""
-        return max(4, max(self.tokens) // PAGE_TOKENS)
+        return max(4, max(self.tokens) // PAGE_TOKENS[MLA])
 
     def look(self) -> None:
         """What there is. Everything else goes by it."""
