@@ -23,7 +23,7 @@ os.environ.setdefault("NIXL_LOG_LEVEL", "ERROR")
 os.environ.setdefault("UCX_LOG_LEVEL", "error")
 
 from two_processes.costs import MODES, Costs, cases, measure
-from two_processes.faults import FAULTS, HEAD, Fault, play
+from two_processes.faults import FAULTS, HEAD, Fault, ended, play
 from two_processes.session import Session
 from two_processes.workers import LostError, OverError, Workers
 
@@ -107,7 +107,7 @@ def clean(session: Session) -> None:
                 step = max(1, int(step * min(10, SOON / (time.monotonic() - asked))))
                 report.progress(f"{mode}: {done:,} of {wanted:,}")
             spent = time.monotonic() - began
-            told = workers.both(("end",), ("end",))
+            told = ended(workers)
         found = [one for side in told for one in side["found"]]
         errors = {**told[0]["tool_errors"], **told[1]["tool_errors"]}
         digested = sum(side["digests"].get("pages digested", 0) for side in told)
@@ -142,7 +142,7 @@ def cost(session: Session) -> None:
                 session.begin(workers, mode)
                 for case in chosen:
                     costs.add(case, mode, *measure(workers, case, number, mode, asked.repeats))
-                costs.ended(workers.both(("end",), ("end",)))
+                costs.ended(ended(workers))
             longest = max(longest, time.monotonic() - began)
             report.keep()
             report.progress(f"round {number + 1}: {time.monotonic() - began:.0f} s")

@@ -164,10 +164,10 @@ class Endpoint:
     def reads(self) -> bool:
         return arming._armed is not None and arming._armed.settings.mode.reads
 
-    def settle(self, compared: int = 0) -> None:
-        """What was begun is told, and `compared` transfers are."""
+    def settle(self, compared: int = 0, seconds: float = WAIT) -> None:
+        """What was begun is told, and `compared` transfers are, or the time is over."""
         self.sync()
-        end = time.monotonic() + WAIT
+        end = time.monotonic() + seconds
         while True:
             with suppress(Violation):
                 self.agent.get_new_notifs()

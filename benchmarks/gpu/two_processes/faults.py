@@ -278,5 +278,12 @@ def play(workers: Workers, fault: Fault, number: int, pages: int, in_vram: bool)
     workers.ask("prefill", "meet", *decode)
     scene = Scene(workers, pages, in_vram)
     played = fault.play(scene)
-    ours, theirs = workers.both(("end",), ("end",))
+    ours, theirs = ended(workers)
     return Played(fault, played, scene.attempts, {"prefill": ours, "decode": theirs})
+
+
+def ended(workers: Workers) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Both disarm, and tell what was found. What prefill tells decode goes to an agent that is
+    still there."""
+    workers.both(("settle",), ("settle",))
+    return workers.ask("prefill", "end"), workers.ask("decode", "end")

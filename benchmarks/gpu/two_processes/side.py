@@ -120,7 +120,8 @@ class Side(Endpoint):
         pool = list(self.pools)[number % len(self.pools)]
         slots = min(len(region) for region in self.pools[pool])
         # Host memory is read by the engine's own thread, much slower.
-        count = int(random.integers(1, 17 if self.kind == "VRAM" else 4))
+        most = min(16 if self.kind == "VRAM" else 3, slots)
+        count = int(random.integers(1, most + 1))
         ours, theirs = (random.choice(slots, count, replace=False) for _ in range(2))
         return "READ" if number % 3 == 0 else "WRITE", pool, ours, theirs
 
@@ -153,7 +154,7 @@ class Side(Endpoint):
             self.refill(number)
             self.sync()
             self.link.tell("seen")
-        self.settle(before + count)
+        self.settle(before + count, 5.0)
         return self.counted() - before
 
     # Faults.

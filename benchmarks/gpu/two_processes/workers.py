@@ -1,8 +1,8 @@
 """Two processes that are asked by name, and whatever one of them does, an end within a minute.
 
 A worker that dies, hangs or answers with an error ends both, and why is one line. Where the process
-that asks is gone the workers end as well. What they write on standard error is kept in files and
-shown where one ends badly.
+that asks is gone the workers end as well. What they print is kept in files, and the end of it shown
+where one ends badly.
 """
 
 import ctypes
@@ -19,8 +19,10 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
+# Seconds: of one question; of the first, before which a worker imports what it needs; of none.
 PATIENCE = 50.0
-IDLE = 120.0
+STARTING = 150.0
+IDLE = 180.0
 SIDES = ("prefill", "decode")
 DEATH_OF_THE_PARENT = 1  # prctl's PR_SET_PDEATHSIG
 
@@ -62,7 +64,8 @@ def _serve(number: int, pipe: Connection, link: Connection, log: str, module: st
     # what ends it: `faulthandler` has one of its own, and the kernel needs none.
     ctypes.CDLL(None).prctl(DEATH_OF_THE_PARENT, signal.SIGKILL)
     kept = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    os.dup2(kept, 2)
+    for stream in (1, 2):
+        os.dup2(kept, stream)
     faulthandler.enable()
     side = importlib.import_module(module).Side(SIDES[number], number, Link(link))
     while pipe.poll(IDLE):
@@ -92,7 +95,7 @@ class Workers:
     environment  what they have besides this process's own
     deadline     when all must be over, of `time.monotonic`
     module       has the class `Side`, whose methods are asked; made of a name, a number and a link
-    patience     seconds that one question may take
+    patience     seconds that the next question may take
     """
 
     def __init__(
@@ -102,7 +105,7 @@ class Workers:
         module: str = "two_processes.side",
     ) -> None:
         self.deadline, self._said = deadline, ""
-        self.patience = PATIENCE
+        self.patience = STARTING
         self._folder = tempfile.TemporaryDirectory(prefix="two-gpus-")
         context = multiprocessing.get_context("spawn")
         links = context.Pipe()
@@ -192,6 +195,7 @@ class Workers:
                 if not right:
                     raise LostError(f"{side}, asked for {asked[side][0]!r}: {answer}")
                 found[side] = answer
+        self.patience = min(self.patience, PATIENCE)
         return found
 
     def _end(self) -> None:
