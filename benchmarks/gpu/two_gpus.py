@@ -13,6 +13,7 @@ import argparse
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -32,7 +33,7 @@ from two_processes.workers import LostError, OverError, Workers
 BY_SOCKETS = {"UCX_TCP_SNDBUF": "32k", "UCX_TCP_RCVBUF": "32k"}
 FEW = 16
 """Pages of a request that goes by sockets."""
-SOON = 8.0
+SOON = 4.0
 """Seconds between two looks at what a long part has come to."""
 
 
@@ -91,37 +92,48 @@ def clean(session: Session) -> None:
     report.say("\n## Clean transfers between two processes of one key\n")
     report.say(
         "| mode | transfers | WRITE / READ | compared | pages digested | findings "
-        "| internal errors | ms each |\n|---|---:|---:|---:|---:|---:|---|---:|"
+        "| internal errors | ms each | messages sent / come | of them dropped, lost, refused |\n"
+        "|---|---:|---:|---:|---:|---:|---|---:|---:|---|"
     )
     share = session.ends("clean") - time.monotonic()
     for mode in ("assert", "paranoid"):
-        began = time.monotonic()
-        wanted, done, compared, step = session.asked.transfers, 0, 0, 10
-        with session.workers() as workers:
-            session.begin(workers, mode)
-            while done < wanted and time.monotonic() < began + share / 2:
-                step, asked = min(step, wanted - done), time.monotonic()
-                ours = "clean_ours", done, step
-                _, one = workers.both(ours, ("clean_theirs", done, step))
-                done, compared = done + step, compared + one
-                step = max(1, int(step * min(10, SOON / (time.monotonic() - asked))))
-                report.progress(f"{mode}: {done:,} of {wanted:,}")
-            spent = time.monotonic() - began
-            told = ended(workers)
-        found = [one for side in told for one in side["found"]]
-        errors = {**told[0]["tool_errors"], **told[1]["tool_errors"]}
-        digested = sum(side["digests"].get("pages digested", 0) for side in told)
-        reads = -(-done // 3)
-        report.say(
-            f"| {mode} | {done:,} | {done - reads:,} / {reads:,} | {compared:,} | {digested:,} "
-            f"| {len(found)} | {errors or 'none'} | {spent / max(done, 1) * 1000:.2f} |"
-        )
-        for one in found[:5]:
-            session.problem(f"    FALSE: {one['check']}: {one['message']}")
-        if errors or compared != done:
-            session.problem(f"    {done - compared:,} not compared: {dict(told[1]['digests'])}")
-        if done < wanted:
-            session.problem(f"    the time was over after {done:,} of {wanted:,}")
+        _clean_in(session, mode, share / 2 - 2 * SOON)
+
+
+def _clean_in(session: Session, mode: str, seconds: float) -> None:
+    report, wanted = session.report, session.asked.transfers
+    began, done, compared, step = time.monotonic(), 0, 0, 10
+    report.draft = lambda: [f"| {mode} | {done:,} so far | | {compared:,} | | | | | | |"]
+    with session.workers() as workers:
+        session.begin(workers, mode)
+        while done < wanted and time.monotonic() < began + seconds:
+            step, asked = min(step, wanted - done), time.monotonic()
+            _, one = workers.both(("clean_ours", done, step), ("clean_theirs", done, step))
+            done, compared = done + step, compared + one
+            step = max(1, int(step * min(10, SOON / (time.monotonic() - asked))))
+            report.keep()
+            report.progress(f"{mode}: {done:,} of {wanted:,}")
+        spent = time.monotonic() - began
+        told = ended(workers)
+    report.draft = list
+    found = [one for side in told for one in side["found"]]
+    errors = {**told[0]["tool_errors"], **told[1]["tool_errors"]}
+    digested = sum(side["digests"].get("pages digested", 0) for side in told)
+    ours, theirs = (Counter(side.get("exchange", {})) for side in told)
+    letters = f"{ours['sent']:,} / {theirs['received']:,}"
+    amiss = {n: c for n, c in (ours + theirs).items() if n not in ("sent", "received")}
+    reads = -(-done // 3)
+    report.say(
+        f"| {mode} | {done:,} | {done - reads:,} / {reads:,} | {compared:,} | {digested:,} "
+        f"| {len(found)} | {errors or 'none'} | {spent / max(done, 1) * 1000:.2f} "
+        f"| {letters} | {amiss or 'none'} |"
+    )
+    for one in found[:5]:
+        session.problem(f"    FALSE: {one['at']}: {one['check']}: {one['message']}")
+    if errors or compared != done:
+        session.problem(f"    {done - compared:,} not compared: {dict(told[1]['digests'])}")
+    if done < wanted:
+        session.problem(f"    the time was over after {done:,} of {wanted:,}")
 
 
 def cost(session: Session) -> None:

@@ -237,7 +237,7 @@ class Played:
         )
         start = f"| {fault.name} | {fault.mode} |"
         if not self.played:
-            return f"{start} not played: every post was over when it came back | | | | |"
+            return f"{start} not played: nothing was in flight when a post came back | | | | |"
         named = self.named
         if named is None:
             said = "NOT NAMED" if fault.check else "nothing is said, as it should be"
