@@ -181,6 +181,8 @@ def command(
     answered = answers(root, baseline, write_baseline, since)
     wanted = outputs(targets, output_format, counts)
     if emitted is not None:
+        if str(emitted) == "-":
+            raise UsageError("--emit-assumptions takes a file: findings go to standard output")
         writable(emitted)
     cache = cache_for(root, rules, cache_dir, off=no_cache, writes=text is None)
 

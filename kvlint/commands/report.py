@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kvlint.runtime_checks.reading import Story
 
 BESIDE = "assumptions.json"
+STDOUT = Path("-")
 
 
 @click.command(
@@ -38,7 +39,8 @@ BESIDE = "assumptions.json"
     "page",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write all of it, with layouts and a time line, as one page for a browser.",
+    help="Write all of it, with layouts and a time line, as one page for a browser (- is standard "
+    "output).",
 )
 @click.option(
     "--output-format",
@@ -52,6 +54,8 @@ def command(
     run says of the assumptions in the code."""
     from kvlint.runtime_checks.reading import is_evidence, read
 
+    if page == STDOUT and output_format is not None:
+        raise UsageError("--html - and --output-format both go to standard output: name a file")
     try:
         if not is_evidence(folder):
             raise UsageError(f"no evidence in {folder}: `kvlint run --report {folder}` writes it")
@@ -63,7 +67,8 @@ def command(
         complain(problem)
     if page is not None:
         _store(page, run)
-    write(_lines(run, output_format or ("text" if page is None else "sentence")))
+    if page != STDOUT:
+        write(_lines(run, output_format or ("text" if page is None else "sentence")))
     refuted = any(one.answer == "refuted" for one in run.judged or ())
     return 1 if story.violations or story.changes.found or refuted else 0
 
@@ -85,6 +90,9 @@ def _store(target: Path, run: "Given") -> None:
     """The page as a whole or not at all. Raises UsageError."""
     from kvlint.runtime_checks.page.document import page
 
+    if target == STDOUT:
+        write([page(run)])
+        return
     try:
         store(target, [page(run)])
     except OSError as error:

@@ -1,6 +1,7 @@
 """`kvlint report`: what is in a folder, and its exit code."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -193,3 +194,12 @@ def test_a_page_that_cannot_be_written_is_wrong_usage_and_what_was_there_stays(k
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == f"kvlint: cannot write {nowhere}: No such file or directory\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["armed-r-1.json"]
+
+
+def test_the_page_goes_to_standard_output_alone(kvlint, run):
+    ran = kvlint("report", run(), "--html", "-")
+    assert ran.out.startswith("<!doctype html>")
+    assert ran.out.rstrip().endswith("</html>")
+    refused = kvlint("report", run(), "--html", "-", "--output-format", "json")
+    assert (refused.code, refused.out) == (2, "")
+    assert not Path("-").exists()

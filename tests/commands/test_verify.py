@@ -234,3 +234,9 @@ def test_a_file_that_nobody_would_have_written_is_not_read(kvlint, examples, tmp
     ran = kvlint("verify", *given, option, large)
     assert (ran.code, ran.out) == (2, "")
     assert "67,108,865 bytes are too many for a" in ran.err
+
+
+def test_assumptions_are_not_mixed_with_findings(kvlint, examples, tmp_path):
+    ran = kvlint("check", FAULTY, "--emit-assumptions", "-")
+    assert (ran.code, ran.out) == (2, "")
+    assert "takes a file" in ran.err

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     "--output",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Where the geometry goes; standard output without it.",
+    help="Where the geometry goes; standard output without it, and with -.",
 )
 def command(target: str, engine: str | None, output: Path | None) -> int:
     """Call CALL of MODULE and write the geometry of the pool that it gives back, as JSON.
@@ -48,7 +48,7 @@ def command(target: str, engine: str | None, output: Path | None) -> int:
     text = found.to_json()
     for line in wrong:
         complain(line)
-    if output is None:
+    if output is None or str(output) == "-":
         write([text])
     else:
         try:

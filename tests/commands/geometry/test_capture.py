@@ -117,6 +117,9 @@ def test_a_geometry_is_written_as_it_is(capture, tmp_path):
     ran = capture("my.pools:geometry", "--output", "out.json")
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
     assert Geometry.from_json((tmp_path / "out.json").read_text()) == Geometry((), "e")
+    printed = capture("my.pools:geometry", "--output", "-")
+    assert Geometry.from_json(printed.stdout) == Geometry((), "e")
+    assert not (tmp_path / "-").exists()
 
 
 @pytest.mark.parametrize(
