@@ -80,7 +80,7 @@ def head(of: List, region: int) -> str:
 def _places(of: List, places: Sequence[Place], paint: Paint) -> Iterator[str]:
     rows = [
         (
-            f"slot {number(place.slot)}{'' if place.exists else ' (none)'}",
+            f"slot {number(place.slot)}{'' if place.exists else ' (not there)'}",
             f"index {number(place.index)}",
             goes(of, place),
             place.fate,

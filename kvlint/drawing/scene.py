@@ -29,6 +29,14 @@ class Kind(StrEnum):
     WRONG = "wrong"
 
 
+# What a legend says of each.
+SAYS: Final = {
+    Kind.MEANT: "meant, and not reached",
+    Kind.RIGHT: "meant, and reached",
+    Kind.WRONG: "reached, and not meant",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """A slot to point at.

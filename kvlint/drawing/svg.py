@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element, tostring
 
 from kvlint.drawing.places import List
 from kvlint.drawing.places import marks as marks_of
-from kvlint.drawing.scene import UNFOLDED, Kind, Lane, Mark, Scene, scene
+from kvlint.drawing.scene import SAYS, UNFOLDED, Kind, Lane, Mark, Scene, scene
 from kvlint.drawing.shapes import MARGIN, shape, sign, text, tooltip, width_of
 from kvlint.drawing.svg_routes import routes
 from kvlint.drawing.svg_rows import Columns, band
@@ -123,13 +123,7 @@ def _legend(root: Element, what: Scene, width: float, y: float) -> float:
     lanes = [lane for row in what.rows for lane in row.lanes if lane]
     kinds = {mark.kind for lane in lanes for mark in lane.marks}
     said: list[tuple[Kind | str, str]] = [
-        (kind, words)
-        for kind, words in (
-            (Kind.MEANT, "meant, and not reached"),
-            (Kind.RIGHT, "meant, and reached"),
-            (Kind.WRONG, "reached, and not meant"),
-        )
-        if kind in kinds
+        (kind, words) for kind, words in SAYS.items() if kind in kinds
     ]
     said += [
         (form, words)

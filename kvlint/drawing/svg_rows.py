@@ -192,6 +192,8 @@ def _numbers(row: Row) -> str:
     lane = row.first
     numbers = list(dict.fromkeys(spans(one.numbers) for one in row.lanes if one))
     parts = [f"{'region' if len(lane.members) == 1 else 'regions'} {' | '.join(numbers)}"]
+    if parts[0] == lane.label:  # it has no other name
+        parts.clear()
     region = lane.region
     dtypes = dict.fromkeys(one.region.dtype or "" for one in row.lanes if one)
     parts += [" → ".join(dtypes)] if any(dtypes) else []
@@ -204,7 +206,7 @@ def _words(lane: Lane, step: int) -> str:
     if len(lane.members) > 1:
         parts[-1] = f"{len(lane.members)} × {parts[-1]}"
     if step > 1 and lane.region.slots > step:
-        parts.append(f"tick {number(step)} slots")
+        parts.append(f"a tick every {number(step)} slots")
     if lane.tail:
         parts.append(f"tail {size(lane.tail)}")
     if lane.overlap:

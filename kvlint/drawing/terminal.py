@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from kvlint.drawing.scene import Band, Kind, Lane, Row, Scene
+from kvlint.drawing.scene import SAYS, Band, Kind, Lane, Row, Scene
 from kvlint.drawing.tables import Paint
 from kvlint.drawing.words import columns, count, fit, number, size, spans
 
 LEAST: Final = 60
 _STYLES: Final = {Kind.MEANT: "bold", Kind.RIGHT: "green", Kind.WRONG: "bold red"}
-_WORDS: Final = {Kind.MEANT: "meant", Kind.RIGHT: "goes there", Kind.WRONG: "goes wrong"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ class _Drawing:
         if kinds:
             yield ""
             yield "   ".join(
-                f"{self.paint(self.signs.of(kind), _STYLES[kind])} {_WORDS[kind]}"
+                f"{self.paint(self.signs.of(kind), _STYLES[kind])} {SAYS[kind]}"
                 for kind in Kind
                 if kind in kinds
             )

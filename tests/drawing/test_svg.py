@@ -92,6 +92,11 @@ def test_a_region_a_million_times_as_large_leaves_the_other_its_row():
     assert bars(picture)[3] < 0.01
 
 
+def test_a_region_without_a_name_is_called_once():
+    texts = shown(svg.layout(apart([region("region 0", 4, 8), region("keys", 9, 8)])))
+    assert (texts.count("region 0"), texts.count("region 1")) == (1, 1)
+
+
 @pytest.mark.parametrize(("slot", "step"), [(7, 1), (3, 2), (1, 5), (0.6, 10), (0.01, 500), (0, 0)])
 def test_ticks_stand_apart(slot, step):
     assert tick(slot) == step
@@ -152,7 +157,7 @@ def test_62_regions_of_4000_slots_stay_a_small_picture():
     ]
     picture = svg.layout(apart(regions))
     assert "layers 0-30 key" in shown(picture)
-    assert "4,000 slots · 31 × 32.2 MiB · tick 50 slots" in shown(picture)
+    assert "4,000 slots · 31 × 32.2 MiB · a tick every 50 slots" in shown(picture)
     assert len(ElementTree.tostring(picture)) < 10_000
     assert_readable(picture)
 

@@ -54,7 +54,7 @@ MOST_INDICES: Final = 1_000_000
 @click.option(
     "--group",
     metavar="GROUP",
-    help="Mean the slots of this group's regions only, where the regions of a list have groups.",
+    help="Only slots of this group's regions are meant, where the regions of a list have groups.",
 )
 @click.option(
     "--output-format",
