@@ -2,6 +2,7 @@
 
 import os
 import stat
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -13,10 +14,16 @@ LARGEST: Final = 64 << 20
 
 
 def contents(path: Path, what: str) -> bytes:
-    """All bytes of a file, of at most 64 MiB. Raises UsageError, one line.
+    """All bytes of a file, or with - of standard input, of at most 64 MiB. Raises UsageError, one
+    line.
 
     what  that it should be, with its article: "a geometry"
     """
+    if str(path) == "-":
+        given = sys.stdin.buffer.read(LARGEST + 1)
+        if len(given) > LARGEST:
+            raise UsageError(f"-: more than {LARGEST:,} bytes are too many for {what}")
+        return given
     try:
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(file, "rb") as opened:

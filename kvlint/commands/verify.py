@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     required=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="What `kvlint geometry capture` or KVLINT_CAPTURE wrote. May be given several times.",
+    help="What `kvlint geometry capture` or KVLINT_CAPTURE wrote, or - for standard input. May be "
+    "given several times.",
 )
 @click.option(
     "--assumptions",

@@ -17,8 +17,8 @@ from kvlint.commands._stdout import write
 @click.option("--each", is_flag=True, help="A line for each region, also where some are alike.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text")
 def command(file: Path, each: bool, output_format: str) -> None:
-    """Show the regions of FILE by list: slots, strides, transfer lengths, tails, and where the
-    descriptors of each region start. At the end, what is remarkable."""
+    """Show the regions of FILE (- is standard input) by list: slots, strides, transfer lengths,
+    tails, and where the descriptors of each region start. At the end, what is remarkable."""
     import json
 
     from kvlint.drawing import tables
