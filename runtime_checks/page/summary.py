@@ -16,7 +16,7 @@ MOST_NAMED: Final = 8
 
 def sentence(given: Given) -> tuple[str, str]:
     """`2 of 7 hypotheses are refuted, 1 is confirmed, 4 were not exercised; ` and, the other half,
-    `2 violations were seen 12 times.`"""
+    `2 violations were seen, 12 times in all.`"""
     return f"{_hypotheses(given)}; ", f"{_violations(given)}."
 
 
@@ -105,10 +105,10 @@ def _violations(given: Given) -> str:
     times = sum(seen.count for seen in found)
     least = "" if all(seen.exact or seen.count == 1 for seen in found) else "at least "
     many = "once" if times == 1 else f"{least}{times:,} times"
-    if times == len(found) > 1:
-        many = "once each"
-    were = "was" if len(found) == 1 else "were"
-    return f"{counted(len(found), 'violation')} {were} seen {many}{pages}"
+    if len(found) == 1:
+        return f"1 violation was seen {many}{pages}"
+    many = "once each" if times == len(found) else f"{many} in all"
+    return f"{counted(len(found), 'violation')} were seen, {many}{pages}"
 
 
 def _processes(given: Given) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -114,6 +115,17 @@ def test_without_assumptions_it_tells_all_else_and_how_to_get_them():
     assert "kvlint check --emit-assumptions assumptions.json PATHS" in read.words
     assert "Violation 1: column [KV103]" in read.words
     assert {"timeline", "violations"} <= set(read.ids)
+
+
+@pytest.mark.parametrize(
+    ("counts", "says"),
+    [((6,), "1 violation was seen at least 6 times"), ((1, 1), "2 violations were seen, once each"),
+     ((6, 6), "2 violations were seen, at least 12 times in all")],
+)  # fmt: skip
+def test_how_often_violations_were_seen_is_said_of_all_together(counts, says):
+    found = [violation(number=n, count=count) for n, count in enumerate(counts, 1)]
+    read = Read(page(Given("run", put_together(found, [transfer()]))))
+    assert f"No hypotheses were given; {says}." in read.words
 
 
 def test_each_answer_has_its_place_with_what_decided_it():
