@@ -49,6 +49,7 @@ def render(found: Verification, paint: Paint) -> Iterator[str]:
         yield ""
         yield from _table(found, paint)
     yield from _breaks(found, paint)
+    yield from _settled(found)
     yield from _reasons(found)
     yield ""
     yield _last_line(found)
@@ -151,19 +152,37 @@ def _breaks(found: Verification, paint: Paint) -> Iterator[str]:
         yield f"  settle it: {printable(settle)}"
 
 
+def _settled(found: Verification) -> Iterator[str]:
+    """What holds because a guard sees to it, by guard; places as in the table."""
+    below = _common_folder(found.hypotheses)
+    places: dict[str, list[str]] = defaultdict(list)
+    for hypothesis, row in zip(found.hypotheses, found.verdicts, strict=True):
+        if hypothesis.guard and any(verdict.outcome is Outcome.HOLDS for verdict in row):
+            guard = str(hypothesis.guard.place).removeprefix(below)
+            places[guard].append(str(hypothesis.places[0]).removeprefix(below))
+    if places:
+        yield ""
+        yield "settled by a guard"
+        for guard, several in places.items():
+            yield printable(f"  {', '.join(dict.fromkeys(several))} by {guard}")
+
+
 def _reasons(found: Verification) -> Iterator[str]:
-    reasons = Counter(
-        verdict.why
-        for row in found.verdicts
-        if all(verdict.outcome is Outcome.NOT_EXERCISED for verdict in row)
-        for verdict in row[:1]
-    )
+    """How many assumptions, and where not on all geometries, on which."""
+    reasons: Counter[tuple[str, str]] = Counter()
+    for row in found.verdicts:
+        letters: dict[str, list[str]] = defaultdict(list)
+        for letter, verdict in zip(_letters(found), row, strict=True):
+            if verdict.outcome is Outcome.NOT_EXERCISED:
+                letters[verdict.why].append(letter)
+        for why, some in letters.items():
+            reasons["" if len(some) == len(row) else f"{' '.join(some)}  ", why] += 1
     if reasons:
         yield ""
         yield "not exercised"
         width = len(str(max(reasons.values())))
-        for why, number in reasons.most_common():
-            yield f"  {number:>{width}}  {printable(why)}"
+        for (on, why), number in reasons.most_common():
+            yield f"  {number:>{width}}  {on}{printable(why)}"
 
 
 def _last_line(found: Verification) -> str:

@@ -1,6 +1,8 @@
 """`kvlint verify`: assumptions on geometry, as a table, as JSON, and as an exit code."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -240,3 +242,49 @@ def test_assumptions_are_not_mixed_with_findings(kvlint, examples, tmp_path):
     ran = kvlint("check", FAULTY, "--emit-assumptions", "-")
     assert (ran.code, ran.out) == (2, "")
     assert "takes a file" in ran.err
+
+
+def test_the_guard_that_settles_what_holds_is_named(kvlint, examples, odd):
+    ran = kvlint("verify", REPAIRED, "--select", "KV103", "--geometry", odd, "--no-cache")
+    told = lines(ran)[lines(ran).index("settled by a guard") + 1]
+    place, by, guard = told.split()
+    assert row(ran, f"KV103  {place}")[-1] == "holds"
+    number = int(guard.removeprefix("transfer_repaired.py:"))
+    assert by == "by"
+    # It prepares the list with the count that the index uses.
+    assert "self._prepare(" in (EXAMPLES / REPAIRED).read_text().splitlines()[number - 1]
+
+
+def test_nothing_is_said_of_guards_where_none_is(kvlint, examples, even):
+    ran = kvlint("verify", "dsv4_slots", "--select", "KV101", "--geometry", even, "--no-cache")
+    assert row(ran, "KV101")[-1] == "holds"
+    assert "settled" not in ran.out
+
+
+def test_why_something_was_not_exercised_is_told_for_each_geometry(
+    kvlint, examples, even, odd, tmp_path
+):
+    state = tmp_path / "state.json"
+    state.write_text(odd.read_text().replace('"list": "kv"', '"list": "state"'))
+    given = [f for path in (even, state, state) for f in ("--geometry", path)]
+    ran = kvlint("verify", "dsv4_slots", "--select", "KV101", *given, "--no-cache")
+    assert row(ran, "KV101")[-3:] == ["holds", "-", "-"]
+    assert "  1  B C  there is no kv list" in lines(ran)
+    alone = kvlint("verify", "dsv4_slots", "--select", "KV101", "--geometry", state, "--no-cache")
+    assert "  1  there is no kv list" in lines(alone)
+
+
+def test_the_two_kinds_of_files_are_told_apart(kvlint, examples, odd, tmp_path):
+    emitted = tmp_path / "a.json"
+    kvlint("check", "dsv4_slots", "--emit-assumptions", emitted, "--no-cache")
+    ran = kvlint("verify", "dsv4_slots", "--geometry", emitted)
+    assert (ran.code, ran.err) == (2, f"kvlint: {emitted}: a file of assumptions, not a geometry\n")
+
+
+def test_geometry_comes_through_a_pipe_too(odd):
+    command = [sys.executable, "-m", "kvlint", "geometry", "show", "-"]
+    ran = subprocess.run(command, input=odd.read_bytes(), capture_output=True)
+    assert ran.stdout.startswith(b"-, sglang 0.5.21, decode tp0: 4 regions")
+    empty = subprocess.run(command, input=b"", capture_output=True)
+    assert (empty.returncode, empty.stdout) == (2, b"")
+    assert empty.stderr == b"kvlint: -: the file is empty, not a kvlint geometry\n"
