@@ -53,16 +53,16 @@ def located(pages: Pages, memories: Sequence[Memory]) -> Iterator[Located]:
     if pages.order is not None:
         places[pages.order] = np.arange(len(pages))
     begins = np.cumsum(pages.counts) - pages.counts
+    blocks = _Blocks.of(pages)
     found: dict[tuple[int, bytes], list[tuple[int, Integers, Integers]]] = {}
     for number, memory in enumerate(memories):
-        whole = _whole_blocks(pages, memory)
-        for block in np.flatnonzero(pages.counts).tolist():
-            here = places[begins[block] : begins[block] + pages.counts[block]]
-            if (at := whole.get(block)) is not None:
-                region, slots, name = at
-                found.setdefault((number, name), []).append((region, slots, here))
-                continue
+        whole, others = blocks.in_regions_of(memory)
+        for block, (region, slots, name) in whole.items():
+            here = places[begins[block] : begins[block] + len(slots)]
+            found.setdefault((number, name), []).append((region, slots, here))
+        for block in others:
             addresses, length = pages.block(block)
+            here = places[begins[block] : begins[block] + len(addresses)]
             for region, slots, there in _in_regions(addresses, length, memory):
                 key = number, slots.tobytes()
                 found.setdefault(key, []).append((region, slots, here[there]))
@@ -74,36 +74,63 @@ def located(pages: Pages, memories: Sequence[Memory]) -> Iterator[Located]:
         yield Located(memory, slots, positions)
 
 
-def _whole_blocks(pages: Pages, memory: Memory) -> dict[int, tuple[int, Integers, bytes]]:
-    """By number of a block that one region holds as a whole, cut as the region is: the region, the
-    slots, and the slots as bytes. Most blocks of most transfers are such, and there are many."""
-    order = memory.in_order
-    if order is None or not len(order) or not len(pages.bases):
-        return {}
-    spans, which = np.unique(
-        np.stack((pages.firsts, pages.counts), axis=1), axis=0, return_inverse=True
-    )
-    runs = [pages.slots[first : first + count] for first, count in spans.tolist()]
-    least = np.array([run.min() if len(run) else 0 for run in runs], np.int64)[which.ravel()]
-    most = np.array([run.max() if len(run) else -1 for run in runs], np.int64)[which.ravel()]
-    bases = pages.bases.astype(np.int64)
-    starts = memory.bases.astype(np.int64)[order]
-    near = np.searchsorted(starts, bases + least * pages.strides, side="right") - 1
-    at = order[np.maximum(near, 0)]
-    stride = memory.strides[at]
-    shift, rest = np.divmod(bases - memory.bases.astype(np.int64)[at], stride)
-    fits = (near >= 0) & (least <= most) & (rest == 0) & (pages.strides == stride)
-    fits &= pages.lengths == memory.lengths[at]
-    fits &= most + shift < memory.slots
-    made: dict[tuple[int, int], tuple[Integers, bytes]] = {}
-    found = {}
-    for block in np.flatnonzero(fits).tolist():
-        key = int(which.ravel()[block]), int(shift[block])
-        if key not in made:
-            slots = (runs[key[0]] + shift[block]).astype(np.int64)
-            made[key] = slots, slots.tobytes()
-        found[block] = (int(at[block]), *made[key])
-    return found
+@dataclass(frozen=True, slots=True, eq=False)
+class _Blocks:
+    """The B blocks of a transfer; there are many, and most are slots of one region.
+
+    runs         different arrays of slots
+    which        (B,) which of them a block has
+    first, last  (B,) addresses of its first and its last page
+    """
+
+    pages: Pages
+    runs: Sequence[Integers]
+    which: Integers
+    first: Integers
+    last: Integers
+
+    @classmethod
+    def of(cls, pages: Pages) -> "_Blocks":
+        spans: dict[tuple[int, int], int] = {}
+        each = zip(pages.firsts.tolist(), pages.counts.tolist(), strict=True)
+        which = np.array([spans.setdefault(span, len(spans)) for span in each], np.int64)
+        runs = [pages.slots[first : first + count].astype(np.int64) for first, count in spans]
+        ends = [(run.min(), run.max()) if len(run) else (0, -1) for run in runs]
+        least, most = np.array(ends, np.int64).reshape(-1, 2)[which].T
+        bases = pages.bases.astype(np.int64)
+        return cls(pages, runs, which, bases + least * pages.strides, bases + most * pages.strides)
+
+    def in_regions_of(
+        self, memory: Memory
+    ) -> tuple[dict[int, tuple[int, Integers, bytes]], list[int]]:
+        """Numbers of blocks. First those that one region holds as a whole, cut as the region is:
+        the region, the slots, and these as bytes. Then those of which only looking page by page
+        tells; of all others it has nothing."""
+        pages, order = self.pages, memory.in_order
+        some = pages.counts > 0
+        if order is None:
+            return {}, np.flatnonzero(some).tolist()
+        if not len(order):
+            return {}, []
+        starts = memory.bases.astype(np.int64)[order]
+        near = np.searchsorted(starts, self.first, side="right") - 1
+        at = order[np.maximum(near, 0)]
+        start, stride = memory.bases.astype(np.int64)[at], memory.strides[at]
+        in_one = near == np.searchsorted(starts, self.last, side="right") - 1
+        some &= ~in_one | ((near >= 0) & (self.first < memory.ends[at]))
+        slot, rest = np.divmod(self.first - start, stride)
+        fits = some & (near >= 0) & (rest == 0) & (pages.strides == stride)
+        fits &= (pages.lengths == memory.lengths[at]) & (self.last - start < memory.slots * stride)
+        made: dict[tuple[int, int], tuple[Integers, bytes]] = {}
+        whole = {}
+        for block in np.flatnonzero(fits).tolist():
+            key = int(self.which[block]), int(slot[block])
+            if key not in made:
+                run = self.runs[key[0]]
+                slots = run - run.min() + slot[block]
+                made[key] = slots, slots.tobytes()
+            whole[block] = (int(at[block]), *made[key])
+        return whole, np.flatnonzero(some & ~fits).tolist()
 
 
 def _in_regions(

@@ -64,6 +64,11 @@ class Memory:
         return np.array([region.stride for region in self.regions], np.int64)
 
     @cached_property
+    def ends(self) -> Integers:
+        """Of what is declared of each region; within 63 bits where `in_order` is something."""
+        return np.array([region.address + region.length for region in self.regions], np.int64)
+
+    @cached_property
     def lengths(self) -> Integers:
         return np.array([region.transfer_length for region in self.regions], np.int64)
 
