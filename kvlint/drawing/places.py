@@ -210,7 +210,7 @@ class _Memory:
             if reach[at] <= start:
                 break
             address, number_, other = entries[at]
-            if other is not region and address + other.length > start:
+            if other is not region and other.length and address + other.length > start:
                 found.append((number_, other, max(start - address, 0)))
         for number_, other, byte in reversed(found):
             slot = byte // other.stride

@@ -79,6 +79,13 @@ def test_nothing_lies_past_the_end_in_other_memory():
     assert (place.fate, place.under) == (Fate.PAST, ())
 
 
+def test_a_region_of_no_bytes_lies_nowhere():
+    short = region("short", 2, 100, address=0)
+    nothing = region("nothing", 0, 100, address=250)
+    (place, _) = going(Geometry((short, nothing)), (2,), stride=9, counts=9).places()
+    assert (place.fate, place.under) == (Fate.PAST, ())
+
+
 def test_an_index_beyond_the_list_is_no_descriptor():
     of = going(apart([region("one", 3, 8), region("two", 3, 8)]), (0, 2), stride=5)
     assert [(p.index, p.fate) for p in of.places()] == [
