@@ -281,8 +281,10 @@ def _judged(hypothesis: Hypothesis, seen: Sequence[Seen], near: bool, run: _Run)
     if seen or broken:
         return answered(Answer.REFUTED, *_refuted(hypothesis, seen, broken, ran))
     evidence = []
-    if hypothesis.guard is not None and ran.calls:
-        evidence.append(f"settled by {hypothesis.guard.place}")
+    guard = hypothesis.guard
+    # A guard that lets no such list through, and code that ran: what came there is not known.
+    if guard is not None and ran.calls and (guard.relation is None or holds or not here):
+        evidence.append(f"settled by {guard.place}")
     elif told:
         evidence.append(f"holds on {_told(told)}")
     if looked:

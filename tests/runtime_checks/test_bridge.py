@@ -461,3 +461,14 @@ def test_of_ranks_that_are_alike_each_is_told_and_addresses_count_where_they_are
     labels = {"r-1-a": BAD, "r-1-b": same}
     (found,) = judged(strided(relation=at_one), calls=[called()], geometries=labels)
     assert [one.outcome.value for _, one in found.on] == ["broken", "holds"]
+
+
+def test_a_guard_that_refuses_the_geometry_on_which_its_code_ran_settles_nothing():
+    uniform = Guard(Relation(Own("slots"), "=", Entry("slots", 0)), place("Worker.prepare", 44))
+    checked = strided(status=Status.GUARDED, guards=(uniform,))
+    found, why = answer(checked, calls=[called()], geometries={"r-1-prefill": BAD})
+    assert found is Answer.NOT_EXERCISED
+    assert "lets no such list through" in why
+    assert answer(checked, calls=[called()])[0] is Answer.CONFIRMED
+    found, _ = answer(checked, calls=[called()], geometries={"r-1-prefill": GOOD})
+    assert found is Answer.CONFIRMED
