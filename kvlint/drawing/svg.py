@@ -5,6 +5,7 @@ is no script in it, and no name that a page could have, too: classes begin with 
 ids. Colours are those of Okabe and Ito, and never the only difference.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Final
 from xml.etree.ElementTree import Element, tostring
@@ -85,7 +86,8 @@ def document(picture: Element) -> str:
 
 
 def _drawn(what: Scene, index_sets: Sequence[List]) -> Element:
-    columns = Columns.of(len(what.titles))
+    # Beside what an index set does, longer labels stand.
+    columns = Columns.of(what, least=math.inf if index_sets else 0)
     root = Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "class": "kvg", "role": "img"})
     width = columns.width(len(what.titles))
     y = _heads(root, what, columns)

@@ -1,13 +1,14 @@
 """The rows of a scene as SVG: for each side one slot, to the scale of its list, and the region, to
 the scale of the picture."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import cycle
 from typing import Final
 from xml.etree.ElementTree import Element
 
 from kvlint.drawing.scene import Band, Kind, Lane, Row, Scene
-from kvlint.drawing.shapes import BAR, MARGIN, plain, shape, sign, text, tooltip
+from kvlint.drawing.shapes import BAR, MARGIN, plain, shape, sign, text, tooltip, width_of
 from kvlint.drawing.words import count, number, size, spans
 
 ROW: Final = 50
@@ -15,6 +16,8 @@ ROW: Final = 50
 SIGNS: Final = 12
 # Two ticks, or two signs, are at least so far from each other, in pixels.
 _NEAR: Final = 5.0
+# From the end of a label to what stands beside it.
+_NEXT: Final = 16.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +30,16 @@ class Columns:
     gap: float = 22
 
     @classmethod
-    def of(cls, sides: int) -> "Columns":
-        return cls(310, 110, 620) if sides == 1 else cls(290, 90, 400)
+    def of(cls, what: Scene, *, least: float = 0) -> "Columns":
+        """What labels do not take, of at most so much, is the regions'.
+
+        least  pixels for labels in any case
+        """
+        sides = len(what.titles)
+        most, slot, region = (310.0, 110.0, 620.0) if sides == 1 else (290.0, 90.0, 400.0)
+        needed = max((width for one in what.bands for width in _labels(one)), default=0.0) + _NEXT
+        label = min(max(least, needed), most)
+        return cls(label, slot, region + (most - label) / max(sides, 1))
 
     def side(self, number: int) -> tuple[float, float]:
         """The left edges of a side's two columns."""
@@ -59,6 +70,14 @@ def band(root: Element, what: Scene, one: Band, columns: Columns, y: float) -> f
             y += 26
         y = _row(root, row, columns, widest, what.longest, y)
     return y + 6
+
+
+def _labels(one: Band) -> Iterator[float]:
+    """How wide they are."""
+    yield width_of(f"list {one.list}", 13)
+    for row in one.rows:
+        yield width_of(row.first.label, 13)
+        yield width_of(_numbers(row), 11)
 
 
 def slot_bytes(lane: Lane) -> tuple[int, int]:
@@ -206,7 +225,7 @@ def _words(lane: Lane, step: int) -> str:
     if len(lane.members) > 1:
         parts[-1] = f"{len(lane.members)} × {parts[-1]}"
     if step > 1 and lane.region.slots > step:
-        parts.append(f"a tick every {number(step)} slots")
+        parts.append(f"tick = {number(step)} slots")
     if lane.tail:
         parts.append(f"tail {size(lane.tail)}")
     if lane.overlap:

@@ -92,6 +92,14 @@ def test_a_region_a_million_times_as_large_leaves_the_other_its_row():
     assert bars(picture)[3] < 0.01
 
 
+def test_what_short_labels_leave_is_for_the_regions():
+    long, short = (svg.layout(apart([region(name, 9, 8)])) for name in ("k" * 60, "k"))
+    assert long.get("viewBox").split()[2] == short.get("viewBox").split()[2]
+    assert bars(short)[1] > bars(long)[1] * 1.3
+    assert_readable(long)
+    assert_readable(short)
+
+
 def test_a_region_without_a_name_is_called_once():
     texts = shown(svg.layout(apart([region("region 0", 4, 8), region("keys", 9, 8)])))
     assert (texts.count("region 0"), texts.count("region 1")) == (1, 1)
@@ -157,7 +165,7 @@ def test_62_regions_of_4000_slots_stay_a_small_picture():
     ]
     picture = svg.layout(apart(regions))
     assert "layers 0-30 key" in shown(picture)
-    assert "4,000 slots · 31 × 32.2 MiB · a tick every 50 slots" in shown(picture)
+    assert "4,000 slots · 31 × 32.2 MiB · tick = 50 slots" in shown(picture)
     assert len(ElementTree.tostring(picture)) < 10_000
     assert_readable(picture)
 
