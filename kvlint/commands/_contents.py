@@ -20,7 +20,12 @@ def contents(path: Path, what: str) -> bytes:
     what  that it should be, with its article: "a geometry"
     """
     if str(path) == "-":
-        given = sys.stdin.buffer.read(LARGEST + 1)
+        if sys.stdin is None:
+            raise UsageError("standard input is closed")
+        try:
+            given = sys.stdin.buffer.read(LARGEST + 1)
+        except OSError as error:
+            raise UsageError(f"cannot read standard input: {error.strerror}") from None
         if len(given) > LARGEST:
             raise UsageError(f"-: more than {LARGEST:,} bytes are too many for {what}")
         return given

@@ -288,3 +288,9 @@ def test_geometry_comes_through_a_pipe_too(odd):
     empty = subprocess.run(command, input=b"", capture_output=True)
     assert (empty.returncode, empty.stdout) == (2, b"")
     assert empty.stderr == b"kvlint: -: the file is empty, not a kvlint geometry\n"
+
+
+def test_a_closed_standard_input_is_said_to_be(kvlint, examples, monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    ran = kvlint("verify", FAULTY, "--geometry", "-")
+    assert (ran.code, ran.out, ran.err) == (2, "", "kvlint: standard input is closed\n")
