@@ -186,7 +186,7 @@ class Watch:
     def prepared(self, handle: Any, prepared: Prepared) -> Violation | None:
         """NIXL has agreed. What it does not see is told now, and raised at first use."""
         self._lists[id(handle)] = prepared
-        if self._policy.evidence is not None and self._policy.armed(FOLDING):
+        if self._policy.armed(FOLDING):
             with self._policy.contained(FOLDING):
                 self._folded.note(prepared)
         self._policy.recorder.keep(prepared.entry())
