@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from kvlint.drawing.words import count
 from kvlint.geometry import Geometry
 from kvlint.hypotheses import Hypothesis, Place
 from kvlint.runtime_checks.called import Called, Process
@@ -272,9 +273,7 @@ def _judged(hypothesis: Hypothesis, seen: Sequence[Seen], near: bool, run: _Run)
         return Judged(hypothesis, answer, reasons, tuple(seen), ran.count, tuple(on))
 
     looked, all_of_them = (0, False) if near else _looked(hypothesis, ran, run)
-    silence = (
-        f"{LOOKS.get(hypothesis.code)} has looked at {counted(looked, 'call')}, and found none"
-    )
+    silence = f"{LOOKS.get(hypothesis.code)} has looked at {count(looked, 'call')}, and found none"
     if broken and not seen and all_of_them:
         why = f"{ran}, and {silence} that rests on it"
         return answered(Answer.NOT_EXERCISED, why, f"would break on {_told(broken)}")
@@ -304,7 +303,7 @@ def _refuted(
         number = sum(one.count for one in seen)
         least = "" if all(one.exact or one.count == 1 for one in seen) else "at least "
         first = str(seen[0].record.get("message"))
-        yield f"by {least}{counted(number, 'observation')}, first: {first}"
+        yield f"by {least}{count(number, 'observation')}, first: {first}"
     if broken:
         yield f"breaks on {_told(broken)}"
     if hypothesis.guard is not None:
@@ -354,10 +353,6 @@ def _anywhere(geometry: Geometry) -> Geometry:
     """The same without what is its process's alone."""
     regions = [replace(region, address=0) for region in geometry.regions]
     return replace(geometry, process=None, regions=tuple(regions))
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _told(verdicts: Sequence[tuple[str, Verdict]]) -> str:

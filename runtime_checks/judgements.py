@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from kvlint.drawing.words import count
 from kvlint.hypotheses import Hypothesis
-from kvlint.runtime_checks.bridge import Answer, Judged, counted
+from kvlint.runtime_checks.bridge import Answer, Judged
 from kvlint.runtime_checks.settings import one_line
 
 
@@ -54,7 +55,7 @@ def place_of(hypothesis: Hypothesis) -> str:
     """`conn.py:12 in Manager.send`, and how many more places there are."""
     first, more = hypothesis.places[0], len(hypothesis.places) - 1
     within = f" in {first.definition}" if first.definition else ""
-    return f"{first}{within}" + (f" and {counted(more, 'more place')}" if more else "")
+    return f"{first}{within}" + (f" and {count(more, 'more place')}" if more else "")
 
 
 def as_object(one: Judged) -> dict[str, object]:

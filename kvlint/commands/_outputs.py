@@ -115,6 +115,15 @@ def _print(name: str, view: View, counts: bool) -> None:
     write(_lines(name, view, counts, paint_for(sys.stdout)))
 
 
+def put(target: Path, lines: Iterable[str]) -> None:
+    """To the file, as a whole or not at all, or with - to standard output. Raises UsageError."""
+    if str(target) == "-":
+        write(lines)
+        return
+    for problem in stored(target, *lines):
+        raise UsageError(problem)
+
+
 def stored(target: Path, *lines: str) -> list[str]:
     """Writes the file; a line where that cannot be done, and what stood there is untouched."""
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kvlint.commands._assumptions import read_assumptions
-from kvlint.commands._outputs import store
+from kvlint.commands._outputs import put
 from kvlint.commands._stderr import complain
 from kvlint.commands._stdout import write
 from kvlint.engine.errors import UsageError
@@ -87,17 +87,12 @@ def _lines(run: "Given", output_format: str) -> Iterable[str]:
 
 
 def _store(target: Path, run: "Given") -> None:
-    """The page as a whole or not at all. Raises UsageError."""
+    """The page. Raises UsageError."""
     from kvlint.runtime_checks.page.document import page
 
-    if target == STDOUT:
-        write([page(run)])
-        return
-    try:
-        store(target, [page(run)])
-    except OSError as error:
-        raise UsageError(f"cannot write {target}: {error.strerror or error}") from None
-    complain(f"the page is {target}")
+    put(target, [page(run)])
+    if target != STDOUT:
+        complain(f"the page is {target}")
 
 
 def _run(folder: Path, emitted: Path | None, story: "Story") -> "Given":

@@ -1,6 +1,5 @@
 """`kvlint verify [PATHS] --geometry FILE`: does what the code assumes hold on real buffers?"""
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -160,6 +159,7 @@ def _checked(
     from kvlint.analysis.vocabulary import use
     from kvlint.engine.check import check_files
     from kvlint.engine.emission import assumptions
+    from kvlint.reporters.view import seen_from
 
     settings = configured(
         all_rules(), chosen=chosen, ignored=ignored, min_confidence=min_confidence
@@ -176,7 +176,7 @@ def _checked(
         report = check_files(files, rules, failures.append, on_progress, cache)
     lost = [str(failure) for failure in failures]
     lost += [
-        f"{_from_here(root, fault.span.path)}:{fault.span.line}: {fault.message}"
+        f"{seen_from(Path.cwd(), root, fault.span.path)}:{fault.span.line}: {fault.message}"
         for fault in report.faults
         if fault.costs_file
     ]
@@ -185,9 +185,6 @@ def _checked(
     hypotheses = assumptions(in_force.filtered(report), files.tree).hypotheses
     found = _found(hypotheses, lambda path: in_force.of(path).min_confidence, lost)
     return replace(
-        found, sure=[one.renamed(lambda path: _from_here(root, path)) for one in found.sure]
+        found,
+        sure=[one.renamed(lambda path: seen_from(Path.cwd(), root, path)) for one in found.sure],
     )
-
-
-def _from_here(root: Path, path: str) -> str:
-    return Path(os.path.relpath(root / path)).as_posix()

@@ -90,7 +90,7 @@ class View:
         """A path of the project as it reads from the working directory."""
         if path in self.names:
             return self.names[path]
-        return Path(os.path.relpath(self.root / path, self.here)).as_posix()
+        return seen_from(self.here, self.root, path)
 
     @cached_property
     def repository(self) -> Path:
@@ -147,6 +147,11 @@ def view(
         failures=tuple(failures),
         names=names or {},
     )
+
+
+def seen_from(here: Path, root: Path, path: str) -> str:
+    """A path of the project `root` as it reads from the folder `here`."""
+    return Path(os.path.relpath(root / path, here)).as_posix()
 
 
 def _span(finding: Finding) -> Span:

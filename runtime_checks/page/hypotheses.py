@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from kvlint.drawing.words import count
 from kvlint.runtime_checks.captured import spoken
 from kvlint.runtime_checks.judgements import place_of
 from kvlint.runtime_checks.page.compared import beside, cases, strips
@@ -13,7 +14,6 @@ from kvlint.runtime_checks.page.markup import (
     Element,
     clean,
     code,
-    counted,
     first,
     folded,
     left_out,
@@ -94,7 +94,7 @@ def _reason(why: str, of: "Sequence[Judged]") -> list[Child]:
         )
         for one in of
     ]
-    number = counted(len(of), "hypothesis", "hypotheses")
+    number = count(len(of), "hypothesis", "hypotheses")
     listed = table(number, ("formula", "assumption", "made at"), body, "reason")
     # A long list is not what one reads first.
     return [make("h3", clean(why, 600)), folded(number, listed, open_=len(of) <= _FEW)]
@@ -159,11 +159,11 @@ def _refuted_by(judged: "Judged") -> str:
     if judged.violations:
         exact = all(seen.exact or seen.count == 1 for seen in judged.violations)
         least = "" if exact else "at least "
-        parts.append(f"Refuted by {least}{counted(judged.observations, 'observation')}")
+        parts.append(f"Refuted by {least}{count(judged.observations, 'observation')}")
     broken = sum(verdict.outcome is Outcome.BROKEN for _, verdict in judged.on)
     if broken:
         begun = "breaks on" if parts else "Refuted: it breaks on"
-        parts.append(f"{begun} {broken:,} of {counted(len(judged.on), 'captured geometry', _MANY)}")
+        parts.append(f"{begun} {broken:,} of {count(len(judged.on), 'captured geometry', _MANY)}")
     return "; ".join(parts) + "." if parts else clean(judged.why, 1000)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvlint.drawing.scene import Kind, Mark
 from kvlint.drawing.svg import layout
+from kvlint.drawing.words import count
 from kvlint.geometry import Geometry, Region
 from kvlint.runtime_checks.captured import spoken
 from kvlint.runtime_checks.page.compared import list_of
@@ -15,7 +16,6 @@ from kvlint.runtime_checks.page.markup import (
     Child,
     Element,
     clean,
-    counted,
     first,
     folded,
     left_out,
@@ -48,7 +48,7 @@ def around_violation(seen: Seen, given: Given) -> Element | None:
     marks = [hit, _mark(name, meant, Kind.MEANT, "meant") if isinstance(meant, Mapping) else None]
     found = [mark for mark in marks if mark is not None]
     title = f"{listed.side} list {listed.number}, of {listed.owner}"
-    more = f", and {counted(listed.more, 'more region')}" if listed.more else ""
+    more = f", and {count(listed.more, 'more region')}" if listed.more else ""
     caption = f"{clean(title, 120)}: regions to scale{more}{_marked(found)}"
     return _figure(Geometry(listed.regions), caption, found)
 
@@ -88,7 +88,7 @@ def _layout(given: Given, geometry: Geometry, labels: list[str]) -> Iterator[Chi
     names = ", ".join(clean(spoken(label), 120) for label in several) + also
     engine = f" · {clean(geometry.engine, 120)}" if geometry.engine else ""
     yield make("h3", names)
-    yield make("p", f"{counted(len(geometry.regions), 'region')}{engine}", class_="lead")
+    yield make("p", f"{count(len(geometry.regions), 'region')}{engine}", class_="lead")
     yield scrolling(layout(given.geometries[labels[0]]), f"layout of {names}")
     yield folded("the regions as a table", *_regions(given.geometries[labels[0]].regions))
 

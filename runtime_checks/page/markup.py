@@ -54,11 +54,6 @@ def first(items: Sequence[T], most: int) -> tuple[Sequence[T], int]:
     return items[:most], max(0, len(items) - most)
 
 
-def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """`1 transfer`, `2,048 transfers`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
 def left_out(number: int, noun: str, plural: str | None = None) -> Element | None:
     """`... and 3 more violations are not shown.`; None for none."""
     if not number:

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
+from kvlint.drawing.words import count
 from kvlint.runtime_checks.page.given import Given
 from kvlint.runtime_checks.page.lanes import line_of
-from kvlint.runtime_checks.page.markup import Child, clean, counted, first, make, rows
+from kvlint.runtime_checks.page.markup import Child, clean, first, make, rows
 from kvlint.runtime_checks.page.timeline import duration
 from kvlint.runtime_checks.reading import Process
 from kvlint.runtime_checks.settings import Mode
@@ -58,17 +59,17 @@ def unseen(given: Given) -> Iterator[str]:
             yield f"{check} in process {process.pid}: switched off by an error of kvlint's own"
     made = sum(process.transfers for process in processes)
     if made > len(story.transfers):
-        yield f"{counted(made - len(story.transfers), 'transfer')} of {made:,}: the last are kept"
+        yield f"{count(made - len(story.transfers), 'transfer')} of {made:,}: the last are kept"
     uncompared = sum(process.uncompared for process in processes)
     if uncompared:
-        yield f"whether {counted(uncompared, 'transfer')} arrived: digested, and not compared"
+        yield f"whether {count(uncompared, 'transfer')} arrived: digested, and not compared"
     if not given.geometries:
         yield "how the pools lie in memory: no geometry was captured (KVLINT_CAPTURE)"
     if given.judged is None:
         yield "which of the code's assumptions held: no file of assumptions was given"
     yield from story.changes.apart[:MOST_NAMED]
     if story.unread:
-        yield f"{counted(len(story.unread), 'file')} of this folder, in part or all: see the end"
+        yield f"{count(len(story.unread), 'file')} of this folder, in part or all: see the end"
 
 
 def _hypotheses(given: Given) -> str:
@@ -99,7 +100,7 @@ def _is(number: int) -> str:
 def _violations(given: Given) -> str:
     found = given.story.violations
     changed = len({change.owner for change in given.story.changes.found})
-    pages = f", and pages of {counted(changed, 'request')} changed" if changed else ""
+    pages = f", and pages of {count(changed, 'request')} changed" if changed else ""
     if not found:
         return f"no violation was seen{pages}"
     times = sum(seen.count for seen in found)
@@ -108,7 +109,7 @@ def _violations(given: Given) -> str:
     if len(found) == 1:
         return f"1 violation was seen {many}{pages}"
     many = "once each" if times == len(found) else f"{many} in all"
-    return f"{counted(len(found), 'violation')} were seen, {many}{pages}"
+    return f"{count(len(found), 'violation')} were seen, {many}{pages}"
 
 
 def _processes(given: Given) -> str:
@@ -117,9 +118,7 @@ def _processes(given: Given) -> str:
         return ""
     pools = sum(process.pools > 0 for process in given.processes)
     looked = f", {pools:,} had pools that were looked at" if pools else ""
-    return (
-        f"{hooked:,} of {counted(len(given.processes), 'process', 'processes')} used NIXL{looked}"
-    )
+    return f"{hooked:,} of {count(len(given.processes), 'process', 'processes')} used NIXL{looked}"
 
 
 def _time(given: Given) -> str:
@@ -141,7 +140,7 @@ def _transfers(given: Given) -> str:
     line = line_of(found, ())
     lanes = [*line.lanes, *line.others]
     done = sum(lane.count("done") for lane in lanes)
-    pairs = counted(len(lanes), "pair")
+    pairs = count(len(lanes), "pair")
     return f"{len(found):,} recorded, {done:,} of them done; between {pairs} of agents"
 
 

@@ -4,12 +4,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
+from kvlint.drawing.words import count
 from kvlint.runtime_checks.page.lanes import Bar, Lane, Line, Mark, columns, line_of, stacked
 from kvlint.runtime_checks.page.markup import (
     Child,
     Element,
     clean,
-    counted,
     first,
     folded,
     left_out,
@@ -119,11 +119,11 @@ def _not_drawn(line: Line) -> Iterator[Child]:
         bars, marks = (
             sum(len(getattr(lane, what)) for lane in line.others) for what in ("bars", "marks")
         )
-        told = f"{counted(bars, 'transfer')} and {counted(marks, 'violation')}"
-        pairs = counted(len(line.others), "more pair")
+        told = f"{count(bars, 'transfer')} and {count(marks, 'violation')}"
+        pairs = count(len(line.others), "more pair")
         yield make("p", f"… and {told} between {pairs} of agents, not drawn.", class_="more")
     if line.untimed:
-        yield make("p", f"{counted(line.untimed, 'record')} without a time.", class_="more")
+        yield make("p", f"{count(line.untimed, 'record')} without a time.", class_="more")
 
 
 def _drawing(line: Line, label: str, told: Collection[int]) -> Element:
@@ -177,7 +177,7 @@ def _ended(lane: Lane, found: Sequence[tuple[int, int]]) -> Element | None:
         states[bar.state or "without an end"] += 1
     told = ", ".join(f"{count:,} {clean(state, _LABEL)}" for state, count in states.items())
     most = f", up to {max(begun for begun, _ in found):,} a column" if found else ""
-    words = f"{counted(len(lane.bars), 'transfer')}, {told}{most}"
+    words = f"{count(len(lane.bars), 'transfer')}, {told}{most}"
     return make("tspan", words, dx=10, class_="count")
 
 
@@ -235,7 +235,7 @@ def _columns(found: Sequence[tuple[int, int]]) -> Iterator[Element]:
         also = f", {wrong:,} did not end as done" if wrong else ""
         yield make(
             "g",
-            make("title", f"{counted(begun, 'transfer')} began here{also}"),
+            make("title", f"{count(begun, 'transfer')} began here{also}"),
             make("rect", x=x, y=_TALL - tall, width=width - 1, height=tall),
             make("rect", x=x, y=_TALL - bad, width=width - 1, height=bad, class_="wrong")
             if wrong

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kvlint.commands._outputs import store
+from kvlint.commands._outputs import put
 from kvlint.commands._stderr import complain, complain_of
-from kvlint.commands._stdout import write
 from kvlint.engine.errors import UsageError, one_line
 
 if TYPE_CHECKING:
@@ -48,13 +47,7 @@ def command(target: str, engine: str | None, output: Path | None) -> int:
     text = found.to_json()
     for line in wrong:
         complain(line)
-    if output is None or str(output) == "-":
-        write([text])
-    else:
-        try:
-            store(output, [text])
-        except OSError as error:
-            raise UsageError(f"cannot write {output}: {error.strerror or error}") from None
+    put(output or Path("-"), [text])
     return 1 if wrong else 0
 
 

@@ -2,13 +2,13 @@
 
 import shutil
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from kvlint.commands._geometries import read_geometry
+from kvlint.commands._outputs import put
 from kvlint.commands._stdout import write
 from kvlint.engine.errors import UsageError
 
@@ -96,7 +96,7 @@ def command(
         picture = drawing.layout(
             *sides, titles=_titles(sides, paths), lists=lists, index_sets=sets, each=each
         )
-        _store(svg, drawing.document(picture).splitlines())
+        put(svg, drawing.document(picture).splitlines())
         return
     from kvlint.drawing import routes, terminal
     from kvlint.drawing.places import marks
@@ -224,15 +224,3 @@ def _write_json(paths: list[Path], sets: "list[List]") -> None:
 
     found = [{"file": str(path), **routes.data(one)} for path, one in zip(paths, sets, strict=True)]
     write([json.dumps({"index_sets": found}, indent=2)])
-
-
-def _store(target: Path, lines: Iterable[str]) -> None:
-    from kvlint.commands._outputs import store
-
-    if str(target) == "-":
-        write(lines)
-        return
-    try:
-        store(target, lines)
-    except OSError as error:
-        raise UsageError(f"cannot write {target}: {error.strerror or error}") from None
